@@ -180,6 +180,9 @@ class RunRecord:
         What became of transactions that write, likewise; None also if the model does not tell.
     stale : StaleRecord or None
         What reads missed; only of a run with ``run.staleness``.
+    mean_active_clients : float or None
+        Clients that had not stopped, on average over the measured time; only where clients stop
+        at an error.
     replica_cluster : ReplicaClusterRecord or None
         What another cluster lacked; only of a scenario with ``[replica_cluster]``.
     """
@@ -198,6 +201,7 @@ class RunRecord:
     fates: FateCount | None = None
     stale: StaleRecord | None = None
     replica_cluster: ReplicaClusterRecord | None = None
+    mean_active_clients: float | None = None
 
 
 def _mean_rate(series: Series, from_s: float, to_s: float) -> float:

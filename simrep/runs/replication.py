@@ -33,6 +33,7 @@ from simrep.runs.story import Follow, Story
 from simrep.runs.volume import check_volume
 from simrep.scenario.schema import RunTable, Scenario
 from simrep.workload.clients import Clients
+from simrep.workload.failover import FailoverClients
 from simrep.workload.laps import LapClock
 
 __all__ = [
@@ -225,6 +226,7 @@ def _simulate(
         attempts=attempts,
         fates=fates,
         stale=watched[1].record() if watched is not None and settings.staleness else None,
+        mean_active_clients=_active(clients, setup, measurement.began_s, measurement.ended_s),
         replica_cluster=None if follower is None else ReplicaClusterRecord.of(*follower),
         trace=None if tracer is None else tuple(tracer.events),
         trace_digest=None if tracer is None else tracer.digest(),
@@ -232,6 +234,14 @@ def _simulate(
         waited=None if blocked is None else tuple(blocked.waited),
         story=story,
     )
+
+
+def _active(clients: Clients, setup: Setup, from_s: float, to_s: float) -> float | None:
+    """How many clients had not stopped at an error, on average; None where none would."""
+    if not isinstance(clients, FailoverClients) or not setup.workload.stops or to_s <= from_s:
+        return None
+    gone_s = sum(to_s - min(to_s, max(from_s, at_s)) for at_s in clients.stops_s)
+    return len(setup.workload.nodes) - gone_s / (to_s - from_s)
 
 
 def _change(model: Model, scenario: Scenario, change: Change) -> None:

@@ -113,6 +113,9 @@ class Result(Report):
         What reads missed; only of a run with ``run.staleness``.
     replica_cluster : ReplicaClusterLag or None
         What another cluster lacked; only of a scenario with ``[replica_cluster]``.
+    mean_active_clients : float or None
+        Clients that had not stopped, on average over the measured time; only where clients stop
+        at an error (``on_error = "stop"``).
     """
 
     width: ClassVar[int] = 88
@@ -145,6 +148,7 @@ class Result(Report):
     faults: Faults = field(default_factory=Faults)
     stale: Staleness | None = None
     replica_cluster: ReplicaClusterLag | None = None
+    mean_active_clients: float | None = None
 
     @classmethod
     def combine(
@@ -186,6 +190,7 @@ class Result(Report):
         texts = _joined_texts([m.error_texts for m in measured])
         faults = over_replications([run.faults for run in runs])
         reads = [run.stale for run in runs if run.stale is not None]
+        active = [one for run in runs if (one := run.mean_active_clients) is not None]
         lags = [run.replica_cluster for run in runs if run.replica_cluster is not None]
         worst = max((m.stall for m in measured), key=lambda stall: stall.seconds)
         return cls(
@@ -222,6 +227,7 @@ class Result(Report):
             faults=faults,
             stale=Staleness.of(reads, tuple(faults.phases), scenario) if reads else None,
             replica_cluster=ReplicaClusterLag.of(lags, faults) if lags else None,
+            mean_active_clients=_mean(active) if active else None,
         )
 
     def breakdown(self, kind: str | None = None) -> Breakdown:
@@ -334,8 +340,9 @@ class Result(Report):
             *("histogram", "runs", "classes", "nodes", "scheduled", "load", "faults", "stale"),
             "replica_cluster",
         }
-        if self.prediction is None:
-            left_out.add("prediction")
+        left_out |= {
+            name for name in ("prediction", "mean_active_clients") if getattr(self, name) is None
+        }
         content = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
         if len(self.classes) > 1:
             content["classes"] = {

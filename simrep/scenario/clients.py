@@ -18,10 +18,11 @@ __all__ = ["ClientsTable"]
 class ClientsTable(Table):
     """What clients do when a server does not answer, or answers with an error."""
 
-    on_error: Literal["stay", "next"] = Field(
+    on_error: Literal["stay", "next", "stop"] = Field(
         "stay",
-        description="after an error: stay with the node (pinned), or connect to the next node of "
-        "the list (failing over)",
+        description="after an error: stay with the node (pinned), connect to the next node of "
+        "the list (failing over), or end for good, as threads of go-tpc do (stop; with "
+        "workload.retry only where the connection or the service is lost)",
     )
     nodes: tuple[Name, ...] | None = Field(
         None,

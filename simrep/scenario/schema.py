@@ -315,6 +315,14 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
             )
         for position, name in enumerate(policy.nodes or ()):
             yield from _unknown((*path.split("."), "nodes", position), "node", name, names)
+        if policy.on_error == "stop" and (
+            scenario.workload.open_loop or scenario.workload.variations
+        ):
+            yield ScenarioError(
+                f"{path}.on_error",
+                '"stop" is for a closed loop whose number of clients does not vary',
+                'set threads without variation, or "stay"',
+            )
         if policy.on_error == "next" and len(names) == 1:
             yield ScenarioError(
                 f"{path}.on_error", "there is no next node: the cluster has one", 'set "stay"'

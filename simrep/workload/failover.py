@@ -63,6 +63,8 @@ class Caller:
     node : int
         Where it is connected, or tries to be.
     connected : bool
+    stopped : bool
+        It has ended for good, at an error.
     paused : bool
         The last attempt ended with a pause, instead of which it does not think.
     since_s : float or None
@@ -74,7 +76,7 @@ class Caller:
         self.home = self.node = node
         self.group = group
         self.writes = writes  # what it connects for
-        self.connected = self.paused = False
+        self.connected = self.paused = self.stopped = False
         self.since_s: float | None = None
         self.connecting: dict[Process, float] = {}  # since when
         self.pauses = 0  # in a row
@@ -99,6 +101,11 @@ class FailoverClients(Clients):
         As of ``Clients``.
     log : Attempted
     fates : Fates
+
+    Attributes
+    ----------
+    stops_s : list of float
+        When clients have ended for good, at an error.
     """
 
     def __init__(
@@ -120,6 +127,7 @@ class FailoverClients(Clients):
         self._groups = {name: number for number, name in enumerate(groups_of(workload))}
         self._callers: list[Caller] = []
         self._open: dict[int, tuple[float, Caller]] = {}  # since when, by client
+        self.stops_s: list[float] = []
 
     def attempts(self) -> Any:
         """The run has ended: the log of all attempts, also of those that wait for a second."""
@@ -158,7 +166,10 @@ class FailoverClients(Clients):
             if think is not None and not caller.paused:
                 yield self._clock.timeout(think())
             yield from self._connect(caller, process)
-            yield from self._run(make(self._clock._now), caller, process)
+            if not caller.stopped:
+                yield from self._run(make(self._clock._now), caller, process)
+            if caller.stopped:
+                return
 
     def _guest(
         self, client: int, node: int, loop: Loop, crew: Crew, place: int
@@ -286,11 +297,16 @@ class FailoverClients(Clients):
                 return
             self.aborted += 1
             self._recorder.aborted(started_s, kind, client, node, error)
+            if self._stops(caller, error, unserved=transaction.unserved):
+                self._turn(caller, node, error)
+                return
             yield from self._recover(caller, node, error, unserved=transaction.unserved)
             if not self._workload.retry:
                 return
             transaction = again(transaction)
             yield from self._connect(caller, process)
+            if caller.stopped:
+                return
             began_s = clock._now
 
     def _attempt(
@@ -325,6 +341,15 @@ class FailoverClients(Clients):
             caller.pauses += 1
             yield self._clock.timeout(caller.policy.pause_s(caller.pauses))
 
+    def _stops(self, caller: Caller, error: str, *, unserved: bool) -> bool:
+        """Whether it ends for good at this error, which it then does."""
+        if caller.policy.on_error != "stop":
+            return False
+        caller.stopped = not self._workload.retry or unserved or is_lost(error)
+        if caller.stopped:
+            self.stops_s.append(self._clock.now)
+        return caller.stopped
+
     def _turn(self, caller: Caller, node: int, error: str) -> None:
         """Leave the connection that is lost, or the node that has failed."""
         if caller.policy.on_error == "next":
@@ -335,11 +360,11 @@ class FailoverClients(Clients):
             caller.connected = False
 
     def _connect(self, caller: Caller, process: Process) -> Generator[Event, Any, None]:
-        """Connect until there is a connection."""
-        while not caller.connected:
+        """Connect until there is a connection, or until it stops."""
+        while not (caller.connected or caller.stopped):
             node = caller.node
             error = yield from self._connect_once(caller, process)
-            if error:
+            if error and not self._stops(caller, error, unserved=True):
                 yield from self._recover(caller, node, error, unserved=True)
 
     def _connect_once(self, caller: Caller, process: Process) -> Generator[Event, Any, str]:

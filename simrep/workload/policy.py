@@ -23,8 +23,9 @@ class Policy:
 
     Attributes
     ----------
-    on_error : {"stay", "next"}
-        After an error a client stays with its node, or connects to the next one of ``nodes``.
+    on_error : {"stay", "next", "stop"}
+        After an error a client stays with its node, or connects to the next one of ``nodes``, or
+        ends for good.
     nodes : tuple of int
         In this order, from the last to the first again; empty: all nodes by position.
     read_timeout_s : float
@@ -47,7 +48,7 @@ class Policy:
         infinite: until it has. None: it does not wait.
     """
 
-    on_error: Literal["stay", "next"] = "stay"
+    on_error: Literal["stay", "next", "stop"] = "stay"
     nodes: tuple[int, ...] = ()
     read_timeout_s: float = inf
     connect_timeout_s: float = 10.0
@@ -65,7 +66,7 @@ class Policy:
 
     def order(self, nodes: int) -> tuple[int, ...]:
         """Where clients of so many nodes may turn to, in a ring; empty for those who stay."""
-        if self.on_error == "stay":
+        if self.on_error != "next":
             return ()
         return self.nodes or tuple(range(nodes))
 

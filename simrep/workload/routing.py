@@ -84,7 +84,7 @@ class RoutedClients(FailoverClients):
         proxy = self._routed(caller)
         if proxy is None:
             super()._turn(caller, node, error)
-        elif is_lost(error) or caller.policy.on_error == "next":
+        elif is_lost(error) or caller.policy.on_error != "stay":
             caller.connected = False
             if caller.leg is not None:
                 proxy.release(caller.leg)

@@ -179,6 +179,11 @@ class Workload:
         """Whether it is said what some clients do about errors."""
         return any(source.policy is not None for source in self.sources)
 
+    @property
+    def stops(self) -> bool:
+        """Whether some clients end for good at an error."""
+        return any(source.policy and source.policy.on_error == "stop" for source in self.sources)
+
     def submitted(self) -> Iterator[tuple[TransactionClass, int]]:
         """Which classes clients submit to which nodes."""
         places = {(node, loop.classes) for loop in self.loops for node in loop.nodes}

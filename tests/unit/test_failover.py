@@ -132,6 +132,64 @@ def test_one_that_fails_over_goes_on_with_the_next_node():
     assert [node for _, node in listed.server.connects] == [0, 2]
 
 
+STOP = Policy(on_error="stop")
+
+
+def test_one_that_stops_ends_at_the_first_error_it_is_told_of():
+    for how, error in (("gone", "2013"), ("without quorum", "1047")):
+        for retry in (False, True):  # which repeats what is aborted, and finds no server here
+            done = Played(STOP, how=how, until_s=2.0, retry=retry)
+            assert done.errors == [("n1", error, 1)]
+            assert (len(done.server.connects), done.clients.aborted) == (1, 1)
+            assert done.clients.stops_s == pytest.approx([1.01], abs=0.11)
+            assert done.clients.in_flight == 0
+            assert done.stall.seconds < 0.2  # nobody waits for anything
+
+
+def conflicts(**load):
+    nodes = ["n1", "n2"]
+    return {
+        "cluster": {"model": "galera", "nodes": nodes},
+        "network": {"rtt_ms": 5.0},
+        "workload": {
+            "class": [{"statements": 2, "keys": {"distribution": "uniform", "rows": 40}}],
+            "threads": 8,
+            "nodes": nodes,
+            "clients": {"on_error": "stop"},
+            **load,
+        },
+        "run": {"duration_s": 2.0},
+    }
+
+
+def test_clients_that_stop_at_an_abort_grow_fewer_and_the_result_tells_how_many_there_were():
+    result = simrep.run(conflicts(), seed=1)
+    left = result.mean_active_clients
+    assert 0.0 < result.aborted <= 8.0
+    assert left is not None
+    assert 8.0 - result.aborted <= left < 8.0  # nobody has more than one error
+    assert result.to_dict()["mean_active_clients"] == left
+    whole = simrep.run(conflicts(retry=True), seed=1)
+    assert whole.mean_active_clients == 8.0  # what is aborted is repeated
+    assert whole.aborted > 8.0
+    plain = conflicts(clients={"on_error": "stay"})
+    assert "mean_active_clients" not in simrep.run(plain, seed=1).to_dict()
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        {"rate_tps": 10.0, "threads": None},
+        {"variation": {"phase": [{"name": "a", "at_s": 0.0, "threads": 4}]}, "threads": None},
+    ],
+)
+def test_only_clients_whose_number_is_steady_can_stop(load):
+    content = conflicts(**load)
+    content["workload"] = {k: v for k, v in content["workload"].items() if v is not None}
+    with pytest.raises(ScenarioError, match=r'clients\.on_error: "stop" is for a closed loop'):
+        simrep.load(content)
+
+
 def test_a_node_without_quorum_keeps_its_connections():
     done = Played(Policy(retry_pause_s=0.5), how="without quorum", until_s=5.0)
     assert len(done.server.connects) == 1

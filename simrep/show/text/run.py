@@ -121,6 +121,11 @@ def _figures(result: Result) -> Table:
         row("committed", result.committed, number),
         row("aborted", result.aborted, number),
         *(
+            row("clients that had not stopped", active, number)
+            for active in (result.mean_active_clients,)
+            if active is not None
+        ),
+        *(
             row(describe(name), times, number)
             for name, times in result.degradation.items()
             if times

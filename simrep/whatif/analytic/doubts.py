@@ -28,6 +28,8 @@ def doubts(setup: Setup) -> Iterator[str]:
         yield "a load that varies: nothing of it is steady"
     if any(one.policy and isfinite(one.policy.read_timeout_s) for one in workload.sources):
         yield "clients that give up waiting (read_timeout_s)"
+    if workload.stops:
+        yield 'clients that stop at an error (on_error = "stop"): fewer and fewer are left'
     if setup.scenario.proxy is not None:
         yield "a proxy decides which server clients go to"
     if any(loop.think is not None for loop in workload.loops):
