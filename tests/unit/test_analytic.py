@@ -60,6 +60,15 @@ def test_what_has_no_closed_form_in_galera(values, why):
     assert why in reasons(**values)
 
 
+@pytest.mark.parametrize("model", ["galera", "group_replication", "semisync", "asynchronous"])
+@pytest.mark.parametrize("preset", ["sysbench-tpcc", "go-tpc"])
+def test_no_model_has_a_closed_form_of_several_classes(model, preset):
+    load = {"preset": preset, "threads": 2, "clients": {"on_error": "stop"}}
+    said = reasons(model, workload=load)
+    assert "several classes" in said
+    assert "clients that stop at an error" in said
+
+
 @pytest.mark.parametrize(
     ("model", "values", "why"),
     [

@@ -121,7 +121,8 @@ def analytic(scenario: str | Path | Mapping[str, Any] | Scenario) -> Analytic:
     if form is None:
         reasons.insert(0, f"model {setup.model.name!r} has no closed form")
         return Analytic(title=loaded.name, reasons=tuple(reasons))
-    reasons += form.doubts()
+    if len(setup.workload.classes) == 1:  # forms are those of a single class
+        reasons += form.doubts()
     if reasons:
         return Analytic(title=loaded.name, reasons=tuple(reasons))
     try:
