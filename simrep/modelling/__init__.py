@@ -73,9 +73,10 @@ from simrep.network.packets import Fin, LinkMessage, Rst, Syn, SynAck
 from simrep.scenario import prior
 from simrep.scenario.problems import ProblemsError, spellings
 from simrep.scenario.table import Factor, Microseconds, Milliseconds, Nanoseconds, Reason, Speed
+from simrep.server.ahead import Ahead
 from simrep.server.booked import BookedCores, BookedThread
 from simrep.server.certification import CertificationIndex
-from simrep.server.host import Ahead, Burst, Host, Routine, Spin
+from simrep.server.host import Burst, Host, Routine, Spin
 from simrep.server.locks import Decided, LockTable
 from simrep.server.process_exit import Killable, ProcessExit
 from simrep.server.ranges import Ranges, points_in

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable
 from functools import reduce
@@ -18,8 +17,9 @@ from simrep.kernel.deque import deque
 from simrep.kernel.happening import Happening
 from simrep.kernel.queues import Fifo
 from simrep.kernel.streams import Stream, Streams
+from simrep.server.ahead import Ahead
 
-__all__ = ["Ahead", "Burst", "Call", "Host", "Routine", "Spin", "Visit"]
+__all__ = ["Burst", "Call", "Host", "Routine", "Spin", "Visit"]
 
 
 _AVERAGED_S: Final = 1e-3
@@ -109,36 +109,6 @@ class _PlainRoutine(Routine):
             visit.seconds = self.seconds + more_s
             visit.call = call
             visit.argument = argument
-
-
-class Ahead(ABC):
-    """A thread whose next jobs are known when it gets a core: many of them are one event.
-
-    It is exact where what a job does at its end may be done earlier, for that time: something is
-    sent, or written down for others who look at the clock when they read it. Only the order of
-    events at exactly the same instant may differ, and a machine's ``busy_s`` counts all of the
-    jobs at the start of the first. It keeps its core from job to job, for a slice at most.
-    """
-
-    __slots__ = ()
-
-    @abstractmethod
-    def plan(self, more_s: float, used_s: float, busy_s: float) -> tuple[float, float, float]:
-        """Do jobs from now on, the first of which takes ``more_s`` more.
-
-        For each, its seconds are added to the end of those before it, to ``used_s`` and to
-        ``busy_s``, as if it were a visit; the last is that with which ``used_s`` comes to a slice.
-        Gives the three sums. A job that is longer than a slice is left to be the first of a plan,
-        and then done alone: the end is -1, and the second figure its seconds.
-        """
-
-    @abstractmethod
-    def planned(self, _: None) -> None:
-        """It has come to the end of what it has planned."""
-
-    @abstractmethod
-    def done(self, _: None) -> None:
-        """It has done the job that is longer than a slice."""
 
 
 class Visit(Happening):

@@ -229,15 +229,7 @@ class Sessions(Generic[T]):
             end of its rollback in seconds; ``errors.1205`` and so on. None of them is a status
             variable.
         """
-        counters: dict[str, Any] = {
-            "rolled_back_rows": self._undone.rows,
-            "rolled_back_s": self._undone.seconds,
-            **{f"errors.{error}": 0 for error in errors},
-        }
-        for said, times in self.errors.items():
-            name = f"errors.{said.split(maxsplit=1)[0]}"
-            counters[name] = counters.get(name, 0) + times
-        return counters
+        return self._undone.counters(errors, self.errors)
 
     def connect(self) -> Generator[Event, Any, None]:
         """Open a connection: handshake, authentication, a thread on the server."""

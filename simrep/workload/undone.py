@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 __all__ = ["Undone"]
 
 
@@ -25,3 +27,15 @@ class Undone:
         self.victims = 0
         self.rows = 0
         self.seconds = 0.0
+
+    def counters(self, errors: Sequence[str], told: Mapping[str, int]) -> dict[str, float]:
+        """The same by name, and how often clients were told of errors, by their numbers."""
+        counters: dict[str, float] = {
+            "rolled_back_rows": self.rows,
+            "rolled_back_s": self.seconds,
+            **{f"errors.{error}": 0 for error in errors},
+        }
+        for said, times in told.items():
+            name = f"errors.{said.split(maxsplit=1)[0]}"
+            counters[name] = counters.get(name, 0) + times
+        return counters
