@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from heapq import heappop, heappush
 from math import inf
@@ -19,7 +20,7 @@ _SPIN: Final = 1e300
 """Stands for the seconds of a thread that waits busily."""
 
 
-class Job:
+class Job(ABC):
     """What a thread has to do next on a processor; also what happens at a time."""
 
     __slots__ = ("left", "since", "used")
@@ -29,9 +30,9 @@ class Job:
         self.left = 0.0  # seconds of work
         self.used = 0.0  # how long its thread has had the core
 
+    @abstractmethod
     def done(self) -> None:
         """The work is done, or its time has come."""
-        raise NotImplementedError
 
 
 class Spin(Job):
