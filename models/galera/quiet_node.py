@@ -120,7 +120,8 @@ class QuietNode(SharingNode):
         for delivery in self._delivered:
             run = delivery[2]
             urgent, works_s, enqueues_s = run.urgent, self._works(run), self._receives(delivery)
-            for message, work_s, enqueued_s in zip(run.payloads, works_s, enqueues_s, strict=True):
+            # Of the same length; with a keyword, a compiled loop would ask Python for each of them.
+            for message, work_s, enqueued_s in zip(run.payloads, works_s, enqueues_s):  # noqa: B905
                 if work_s < 0.0:
                     self._applier_free_s, self._wakes = free_s, wakes
                     self._plan_apart(message, enqueued_s)
@@ -363,9 +364,10 @@ class QuietNode(SharingNode):
         until = bisect_left(planned, now, key=_ENQUEUED)
         if until > first:
             self._enqueued = planned[until - 1][4].verdict
-            enqueued_s, fetched_s = np.array([one[:2] for one in planned]).T
+            enqueued_s = list(map(_ENQUEUED, planned))[first:until]
+            fetched_s = np.array(list(map(_FETCHED, planned)))
             side: Literal["left", "right"] = "right" if self._fetch_first else "left"
-            fetched = fetched_s.searchsorted(enqueued_s[first:until], side)
+            fetched = fetched_s.searchsorted(enqueued_s, side)
             lengths = np.arange(first + 1, until + 1) - fetched
             self.recv_queue_sum += int(lengths.sum())
             self.recv_queue_max = max(self.recv_queue_max, int(lengths.max()))

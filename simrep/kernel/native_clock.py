@@ -22,10 +22,11 @@ from simrep.kernel.signals import hear
 __all__ = ["Clock", "Event", "PartClock", "Process"]
 
 PENDING: Final[Any] = SIMPY_PENDING  # a final name is found at once
-_RANK: Final = 1 << 50  # numbers of events are below; a rank is a priority, and then a number
+_NUMBER_BITS: Final = 50  # a rank is a priority, and then a number of so many bits
 _URGENT: Final = 0
 _NORMAL: Final = 1
 _FIRST_OF_ALL: Final = -1  # what goes on where a run was stopped
+_NORMAL_RANKS: Final = _NORMAL << _NUMBER_BITS
 
 
 class Event(Happening):
@@ -372,27 +373,28 @@ class Clock:
 
     # -- what will happen ------------------------------------------------------------------------
 
-    def _enter(self, happening: Happening, when: float, priority: int) -> None:
+    def _enter(self, happening: Happening, when: float, ranks: int) -> None:
         self._number += 1
-        entry = _Entry(when, priority * _RANK + self._number, happening)
+        entry = _Entry(when, ranks + self._number, happening)
         heap = self._heap
         heap.append(entry)
         self._raise(len(heap) - 1, entry)
 
     def put(self, happening: Happening, when: float) -> None:
         """Let ``happening`` happen at the absolute time ``when`` (seconds, not before now)."""
-        self._enter(happening, when, _NORMAL)
+        self._enter(happening, when, _NORMAL_RANKS)
 
     def schedule(self, event: Any, priority: int = _NORMAL, delay: float = 0.0) -> None:
         """Let an event, of this module or of SimPy, happen after a delay in seconds."""
+        ranks = priority << _NUMBER_BITS
         if isinstance(event, Event):
-            self._enter(event, self._now + delay, priority)
+            self._enter(event, self._now + delay, ranks)
         else:
-            self._enter(SimpyEvent(event), self._now + delay, priority)
+            self._enter(SimpyEvent(event), self._now + delay, ranks)
 
     def at(self, when: float, call: Callable[[Any], object], argument: Any = None) -> None:
         """Run ``call(argument)`` at the absolute time ``when`` (seconds, not before now)."""
-        self._enter(Callback(call, argument), when, _NORMAL)
+        self._enter(Callback(call, argument), when, _NORMAL_RANKS)
 
     def fire(self, event: Any, value: Any = None) -> None:
         """Trigger ``event`` and run what waits for it now, not by way of the event list."""
@@ -480,5 +482,5 @@ class PartClock(Clock):
         """See ``Clock.peek``."""
         return self._whole.peek()
 
-    def _enter(self, happening: Happening, when: float, priority: int) -> None:
-        self._whole._enter(happening, when, priority)
+    def _enter(self, happening: Happening, when: float, ranks: int) -> None:
+        self._whole._enter(happening, when, ranks)

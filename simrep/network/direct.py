@@ -57,7 +57,7 @@ class DirectMesh(Mesh):
         segments: Sequence[int],
         thread: Thread,
         work: MessageWork,
-        inboxes: Sequence[Inbox | None],
+        inboxes: list[Inbox | None],
     ) -> None:
         super().__init__(clock, network, me, segments, thread, work)
         self.charge: Callable[[float], object] = thread.charge
@@ -78,7 +78,7 @@ class DirectMesh(Mesh):
         """Send a message on to the rest of its own segment."""
         self._copy(self._relay_to, message, size_bytes)
 
-    def _copy(self, copies: Sequence[tuple[int, bool]], message: Any, size_bytes: int) -> None:
+    def _copy(self, copies: list[tuple[int, bool]], message: Any, size_bytes: int) -> None:
         cost = self._send.cost()
         at = now = self._clock._now
         links, inboxes = self._links, self._inboxes

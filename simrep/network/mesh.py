@@ -128,13 +128,13 @@ class Mesh:
 
     def send(self, peer: int, message: Any, size_bytes: int) -> None:
         """Send ``message`` to one other member."""
-        self._copy(((peer, False),), message, size_bytes)
+        self._copy([(peer, False)], message, size_bytes)
 
     def send_each(self, peers: Iterable[int], message: Any, size_bytes: int) -> None:
         """Send ``message`` to some other members, to each without a relay."""
         self._copy([(peer, False) for peer in peers], message, size_bytes)
 
-    def _copy(self, copies: Sequence[Copy], message: Any, size_bytes: int) -> None:
+    def _copy(self, copies: list[Copy], message: Any, size_bytes: int) -> None:
         cost = self._send.cost()
         self._network.send_copies(self.me, copies, size_bytes, message, cost)
         self.sent += len(copies)

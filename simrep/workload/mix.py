@@ -22,7 +22,7 @@ _Add = Callable[[list[Statement], list[Hashable]], None]
 
 # Row numbers of different tables lie this far apart, so that a row is one integer everywhere.
 # Fresh rows are negative.
-_TABLE: Final = 1 << 40
+_TABLE_BITS: Final = 40
 _FRESH_RANGES: Final = -1 << 60  # fresh rows of ranges lie beyond those that are counted one by one
 
 
@@ -50,7 +50,7 @@ class Mix:
         tables = dict.fromkeys(
             step.table for one in [*self._classes, *singles] for step in one.parts
         )
-        self._first = {table: position * _TABLE for position, table in enumerate(tables)}
+        self._first = {table: position << _TABLE_BITS for position, table in enumerate(tables)}
 
     def client(
         self, client: str, number: int, node: int, among: Collection[str] | None = None

@@ -12,14 +12,13 @@ other views, and links that lose messages.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import islice
 from typing import Any, Final
 
-from simrep.modelling import Clock, Deliver, Mesh
+from simrep.modelling import Clock, Deliver, Mesh, deque
 from simrep.models.galera.gcomm.view import EvsMessage, View
 
 __all__ = ["AGGREGATE_BYTES", "Evs", "EvsOptions"]

@@ -244,13 +244,13 @@ class DirectMesh(Mesh):
         me: int,
         thread: Thread,
         work: MessageWork,
-        inboxes: Sequence[Inbox | None],
+        inboxes: list[Inbox | None],
     ) -> None:
         super().__init__(clock, network, me, [0] * len(inboxes), thread, work)
         self._inboxes = inboxes
         self._links = {peer: network.link(me, peer) for peer in range(self.size) if peer != me}
 
-    def _copy(self, copies: Sequence[tuple[int, bool]], message: Any, size_bytes: int) -> None:
+    def _copy(self, copies: list[tuple[int, bool]], message: Any, size_bytes: int) -> None:
         cost = self._send.seconds
         at = now = self._clock._now
         links, inboxes = self._links, self._inboxes
