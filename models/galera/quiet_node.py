@@ -325,7 +325,8 @@ class QuietNode(SharingNode):
         self._look_out()
 
     def _shrunk(self, one: _Planned) -> None:
-        if one is not self._shrinks:
+        shrinks = self._shrinks
+        if shrinks is None or one[4] is not shrinks[4]:
             return
         self._shrinks = None
         self._armed = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 __all__ = ["Undone"]
 
@@ -28,9 +29,9 @@ class Undone:
         self.rows = 0
         self.seconds = 0.0
 
-    def counters(self, errors: Sequence[str], told: Mapping[str, int]) -> dict[str, float]:
+    def counters(self, errors: Sequence[str], told: Mapping[str, int]) -> dict[str, Any]:
         """The same by name, and how often clients were told of errors, by their numbers."""
-        counters: dict[str, float] = {
+        counters: dict[str, Any] = {
             "rolled_back_rows": self.rows,
             "rolled_back_s": self.seconds,
             **{f"errors.{error}": 0 for error in errors},
