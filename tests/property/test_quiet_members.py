@@ -1,9 +1,11 @@
 """Members of a group without clients, computed by themselves, do and count what played ones do.
 
 A run of which a trace is kept plays all members, so that the two forms are compared by that alone.
+Utilisations are sums whose parts come in another order: they are compared to their last digits.
 """
 
 import warnings
+from math import isclose
 from typing import Any
 
 import pytest
@@ -86,12 +88,21 @@ def told(scenario: dict[str, Any], *, trace: bool) -> dict[str, Any]:
     return {**result.to_dict(), "versions": None, "buckets": repr(result.histogram.buckets())}
 
 
+def assert_alike(scenario: dict[str, Any]) -> None:
+    """What is told is the same whether members are played or computed by themselves."""
+    quiet, played = told(scenario, trace=False), told(scenario, trace=True)
+    for quiet_station, played_station in zip(quiet["stations"], played["stations"], strict=True):
+        utilisation = quiet_station.pop("utilisation"), played_station.pop("utilisation")
+        assert isclose(*utilisation, rel_tol=1e-12, abs_tol=1e-12), quiet_station
+    assert quiet == played
+
+
 @given(scenarios())
 @settings(max_examples=10, deadline=None, derandomize=True)
 def test_members_without_clients_computed_by_themselves_are_those_that_are_played(
     scenario: dict[str, Any],
 ) -> None:
-    assert told(scenario, trace=False) == told(scenario, trace=True)
+    assert_alike(scenario)
 
 
 def test_statistics_and_garbage_collection_are_those_of_played_members(
@@ -108,7 +119,7 @@ def test_statistics_and_garbage_collection_are_those_of_played_members(
         "workload": {"preset": "sysbench-oltp-insert", "threads": 4},
         "run": {"duration_s": 1.2, "warmup_s": 0.1, "seed": 1},
     }
-    assert told(scenario, trace=False) == told(scenario, trace=True)
+    assert_alike(scenario)
 
 
 def quiet(costs: dict[str, Any] | None = None, **options: Any) -> list[int]:

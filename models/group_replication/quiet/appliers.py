@@ -32,7 +32,12 @@ class Applied(Change):
         rows: int,
         ordered_s: float,
     ) -> None:
-        super().__init__(seqno, parent, size_bytes, rows, ordered_s)
+        self.used = 0.0
+        self.seqno = seqno
+        self.parent = parent
+        self.size_bytes = size_bytes
+        self.rows = rows
+        self.ordered_s = ordered_s
         self.appliers = appliers
         self.step = _STARTS
 
@@ -150,6 +155,10 @@ class QuietAppliers(Job):
         self._idle -= 1
         if self._single:
             change.done()
+        elif machine.run_both(
+            change, self._switch_s, self.apply_s + self.row_s * change.rows
+        ):  # fmt: skip
+            change.step = _APPLIES
         else:
             machine.run(change, self._switch_s)
 

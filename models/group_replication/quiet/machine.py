@@ -115,6 +115,24 @@ class Machine:
         self._number = number = self._number + 1
         heappush(self._events, (now + seconds, now, number, job))
 
+    def run_both(self, job: Job, seconds: float, more_s: float) -> bool:
+        """Use a core for ``seconds``, then go on with it for ``more_s``, if nothing can come between.
+
+        Gives whether that is so; it is not done otherwise.
+        """
+        used = seconds + more_s
+        if not self._idle or used > self._slice_s:
+            return False
+        self.visits += 1
+        self._idle -= 1
+        job.left = more_s
+        job.used = used
+        self.busy_s += used
+        begun_s = self.now + seconds
+        self._number = number = self._number + 1
+        heappush(self._events, (begun_s + more_s, begun_s, number, job))
+        return True
+
     def go_on(self, job: Job, seconds: float) -> None:
         """Go on with the core on which work has just ended; see ``Host.go_on``."""
         ending = self._ending
@@ -153,14 +171,18 @@ class Machine:
     def advance(self, until: float) -> None:
         """Let happen what happens up to a time, that included."""
         events, queue, slice_s = self._events, self._queue, self._slice_s
-        while events and events[0][0] <= until:
-            now, _, _, job = heappop(events)
+        while events:
+            now, entered_s, number, job = heappop(events)
+            if now > until:
+                heappush(events, (now, entered_s, number, job))
+                break
             self.now = now
-            if job.left > slice_s:
-                if job.left == TIMER:
+            seconds = job.left
+            if seconds > slice_s:
+                if seconds == TIMER:
                     job.done()
                 else:
-                    job.left -= slice_s
+                    job.left = seconds - slice_s
                     self._wait(job)
                 continue
             self._ending = job
@@ -191,6 +213,9 @@ class Machine:
         host = self._host
         host.visits = self.visits
         host.busy_s = self.busy_s
+        for _, begun_s, _, job in self._events:
+            if begun_s > self.now and job.left != TIMER:  # of ``run_both``: it counts when begun
+                host.busy_s -= job.left
         host.wait_s = self.wait_s
         host.wait_max_s = self.wait_max_s
 
