@@ -90,6 +90,7 @@ class QuietAppliers(Job):
         self.channel = channel
         self.apply_s = apply_s
         self.row_s = row_s
+        self.applied_bytes = 0
         self.turn = 1  # who may commit next
         self.ready: dict[int, Applied] = {}
         self._figures: Any = next(iter(channel.stations()))
@@ -198,4 +199,4 @@ class QuietAppliers(Job):
                     self.machine.run(self, self._switch_s)
                 else:
                     self.machine.stop(spin, self)
-        self.channel.relay_log_bytes -= change.size_bytes
+        self.applied_bytes += change.size_bytes

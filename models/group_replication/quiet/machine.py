@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from heapq import heappop, heappush
+from itertools import count
 from math import inf
 from typing import Any, Final
 
@@ -59,7 +61,7 @@ class Machine:
     """
 
     __slots__ = (
-        "_ending", "_events", "_goes_on", "_host", "_idle", "_number", "_queue", "_slice_s",
+        "_ending", "_events", "_goes_on", "_host", "_idle", "_next_number", "_queue", "_slice_s",
         "_spin_s", "busy_s", "now", "visits", "wait_max_s", "wait_s",
     )  # fmt: skip
 
@@ -77,7 +79,7 @@ class Machine:
         # Of what happens at the same instant, that goes first which was entered first: also where
         # a message was sent before the machine has come so far.
         self._events: list[tuple[float, float, int, Job]] = []
-        self._number = 0
+        self._next_number: Callable[[], int] = count().__next__
         self._ending: Any = None  # has just done its work and not found more to do
         self._goes_on: Any = None
 
@@ -89,8 +91,7 @@ class Machine:
     def at(self, when: float, job: Job, entered_s: float) -> None:
         """Let something that takes no processor happen at a time, entered at another."""
         job.left = TIMER
-        self._number = number = self._number + 1
-        heappush(self._events, (when, entered_s, number, job))
+        heappush(self._events, (when, entered_s, self._next_number(), job))
 
     def run(self, job: Job, seconds: float) -> None:
         """Use a core for ``seconds``; see ``Host.run``."""
@@ -112,11 +113,10 @@ class Machine:
         job.used = seconds
         self.busy_s += seconds
         now = self.now
-        self._number = number = self._number + 1
-        heappush(self._events, (now + seconds, now, number, job))
+        heappush(self._events, (now + seconds, now, self._next_number(), job))
 
     def run_both(self, job: Job, seconds: float, more_s: float) -> bool:
-        """Use a core for ``seconds``, then go on with it for ``more_s``, if nothing can come between.
+        """Use a core for ``seconds``, and go on for ``more_s``, if nothing can come between.
 
         Gives whether that is so; it is not done otherwise.
         """
@@ -129,8 +129,7 @@ class Machine:
         job.used = used
         self.busy_s += used
         begun_s = self.now + seconds
-        self._number = number = self._number + 1
-        heappush(self._events, (begun_s + more_s, begun_s, number, job))
+        heappush(self._events, (begun_s + more_s, begun_s, self._next_number(), job))
         return True
 
     def go_on(self, job: Job, seconds: float) -> None:
@@ -171,6 +170,7 @@ class Machine:
     def advance(self, until: float) -> None:
         """Let happen what happens up to a time, that included."""
         events, queue, slice_s = self._events, self._queue, self._slice_s
+        next_number = self._next_number
         while events:
             now, entered_s, number, job = heappop(events)
             if now > until:
@@ -203,8 +203,7 @@ class Machine:
             else:
                 job.used += seconds
                 self.busy_s += seconds
-                self._number = number = self._number + 1
-                heappush(events, (now + seconds, now, number, job))
+                heappush(events, (now + seconds, now, next_number(), job))
         if until > self.now:
             self.now = until
 
@@ -231,8 +230,7 @@ class Machine:
             seconds = self._spin_s
             job.since = now
         self.busy_s += seconds
-        self._number = number = self._number + 1
-        heappush(self._events, (now + seconds, now, number, job))
+        heappush(self._events, (now + seconds, now, self._next_number(), job))
 
     def _wait(self, job: Job) -> None:
         """Go to the end of the run queue."""

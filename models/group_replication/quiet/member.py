@@ -13,7 +13,7 @@ from simrep.models.group_replication.options import (
     GroupReplicationCosts,
     GroupReplicationOptions,
 )
-from simrep.models.group_replication.transaction_message import Kind, TransactionMessage
+from simrep.models.group_replication.transaction_message import Kind
 from simrep.models.group_replication.xcom.paxos import XcomOptions
 
 from .appliers import Applied, QuietAppliers
@@ -130,11 +130,14 @@ class _Delivery(Job):
 class _ApplierModule(Job):
     """The applier module: it certifies, and writes the relay log; a ``Stage`` for one."""
 
-    def __init__(self, member: QuietMember, certify_s: float, item_s: float) -> None:
+    def __init__(
+        self, member: QuietMember, verdicts: Verdicts, certify_s: float, item_s: float
+    ) -> None:
         super().__init__()
         self._member = member
         self._machine = member.machine
         self._figures = member.module_figures
+        self._verdicts = verdicts
         self._certify_s = certify_s
         self._item_s = item_s
         self._relay_s = member.relay_s
@@ -143,7 +146,17 @@ class _ApplierModule(Job):
         self._taken = False
         self._begun_s = 0.0
         self._message: Any = None  # in its hands
+        self._relay_period = member.relay_period
+        self._unsynced_events = 0  # in the relay log
+        self._synced_bytes = 0
+        self._relay_sync = _RelaySync(self)
+        self.appliers = member.appliers
         self.begun = 0  # messages that it has had there
+        self.place = 0  # in the order, of the next message that verdicts are about
+        self.rows = 0  # in the certification information
+        self.order = 0  # of the last transaction that has passed
+        self.conflicts = 0
+        self.received = self.received_bytes = 0  # in the relay log
 
     def join_all(self, messages: Sequence[Any]) -> None:
         """Messages have come."""
@@ -168,18 +181,39 @@ class _ApplierModule(Job):
             )
             self._machine.go_on(self, seconds)
         elif self._member.tells_all(message):
-            self._machine.go_on(self, self._member.garbage_s)
+            self._machine.go_on(self, self._member.garbage_s(self.rows))
         else:
             self.leave()
 
     def done(self) -> None:
-        """See ``Job.done``."""
+        """A message is handled: a transaction is certified."""
         message = self._message
+        place = self.place
+        self.place = place + 1
         if message.kind != _TRANSACTION:
-            self._member.collect_garbage()
-        elif not self._member.certified(message):  # it waits for its relay log
+            self.rows = self._member.collect_garbage(place)
+            self.leave()
             return
-        self.leave()
+        parent, self.rows = self._verdicts.of(place, message)
+        if parent < 0:
+            self.conflicts += 1
+            self.leave()
+            return
+        entry = message.entry
+        appliers = self.appliers
+        size_bytes = entry.size_bytes
+        self.order = order = self.order + 1
+        change = Applied(
+            appliers, order, parent, size_bytes, message.transaction.rows, self._machine.now
+        )
+        self._unsynced_events = events = self._unsynced_events + entry.events
+        if events < self._relay_period:
+            self.received = order
+            self.received_bytes += size_bytes
+            appliers.submit(change)
+            self.leave()
+        else:
+            self._sync_relay_log(change)
 
     def leave(self) -> None:
         """It takes the next one."""
@@ -195,20 +229,41 @@ class _ApplierModule(Job):
         else:
             self._taken = False
 
+    def _sync_relay_log(self, change: Applied) -> None:
+        """See ``Channel._sync``; the module waits for it with the last transaction."""
+        member, now = self._member, self._machine.now
+        self._unsynced_events -= int(self._relay_period)
+        size_bytes = self.received_bytes + change.size_bytes
+        unsynced_bytes = size_bytes - self._synced_bytes
+        self._synced_bytes = size_bytes
+        member.channel.relay_syncs += 1
+        self._relay_sync.change = change
+        self._machine.at(member.server.disk.sync_at(unsynced_bytes, now), self._relay_sync, now)
+
+    def synced(self, change: Applied) -> None:
+        """The relay log was synchronised; often enough, or not yet."""
+        if self._unsynced_events >= self._relay_period:
+            self._sync_relay_log(change)
+        else:
+            self.received = change.seqno
+            self.received_bytes += change.size_bytes
+            self.appliers.submit(change)
+            self.leave()
+
 
 class _RelaySync(Job):
     """The applier module waits for an fsync of the relay log."""
 
-    __slots__ = ("_member", "change")
+    __slots__ = ("_module", "change")
     change: Applied
 
-    def __init__(self, member: QuietMember) -> None:
+    def __init__(self, module: _ApplierModule) -> None:
         super().__init__()
-        self._member = member
+        self._module = module
 
     def done(self) -> None:
         """See ``Job.done``."""
-        self._member.synced(self.change)
+        self._module.synced(self.change)
 
 
 class QuietMember(Member):
@@ -226,8 +281,7 @@ class QuietMember(Member):
         self.machine = Machine(parts.cluster.hosts[parts.index])
         super().__init__(parts, options, costs, loop_at_s, inboxes)
         self._verdicts = verdicts
-        self._place = 0  # in the order, of the next message that verdicts are about
-        self._rows = 0  # in the certification information
+        self._passed_on = self._collections = 0  # transactions; times that garbage was
         self.deliver_s = self._delivery.seconds
         self.delivery_figures = self._delivered
         self.module_figures = self._applier_module
@@ -235,13 +289,10 @@ class QuietMember(Member):
         self.relay_byte_s = self._byte_s
         self._decompress_s = costs.decompress_byte_ns * 1e-9
         self._compressed = options.compression_threshold or inf
-        self._relay_period = options.sync_relay_log or inf
-        self._unsynced_events = self._unsynced_bytes = 0  # in the relay log
+        self.relay_period = options.sync_relay_log or inf
         self._delivery_thread = _Delivery(self)
-        self._module = _ApplierModule(self, self._certification.seconds, self._item_s)
-        self._relay_sync = _RelaySync(self)
         queue = CommitQueue(self.machine, self.server, self.channel, costs.commit_us * _US)
-        self._appliers = QuietAppliers(
+        self.appliers = QuietAppliers(
             self.machine,
             self.channel,
             queue,
@@ -252,7 +303,8 @@ class QuietMember(Member):
             costs.apply_row_us * _US,
             spins=options.parallel_type == "LOGICAL_CLOCK",
         )
-        queue.committed = self._appliers.committed
+        queue.committed = self.appliers.committed
+        self._module = _ApplierModule(self, verdicts, self._certification.seconds, self._item_s)
 
     def _total_order(
         self, parts: Parts, options: GroupReplicationOptions, costs: GroupReplicationCosts
@@ -290,13 +342,13 @@ class QuietMember(Member):
                     return
                 break
         else:
-            self.waiting_certification += len(messages)
+            self._passed_on += len(messages)
         self._module.join_all(messages)
 
     def _is_handled(self, message: Any) -> bool:
         kind = message.kind
         if kind == _TRANSACTION:
-            self.waiting_certification += 1
+            self._passed_on += 1
             return True
         if kind == Kind.STATISTICS:
             self.flow_control.hear(message)
@@ -309,80 +361,44 @@ class QuietMember(Member):
         members: int = self.mesh.size
         return len(self._stable) == members
 
-    @property
-    def garbage_s(self) -> float:
+    def garbage_s(self, rows: int) -> float:
         """What it takes to look through the certification information, in seconds."""
-        return self._costs.garbage_ns * 1e-9 * self._rows
+        return self._costs.garbage_ns * 1e-9 * rows
 
-    def collect_garbage(self) -> None:
-        """What all members have committed can conflict no more."""
+    def collect_garbage(self, place: int) -> int:
+        """What all members have committed can conflict no more: gives the rows that are left."""
         stable = min(self._stable.values())
         self._stable.clear()
-        collected, self._rows = self._verdicts.collect(self._place, stable)
-        self._place += 1
+        self._collections += 1
+        collected, rows = self._verdicts.collect(place, stable)
         self.certifier.collected += collected
-
-    def certified(self, message: TransactionMessage) -> bool:
-        """A transaction is certified; whether the applier module goes on with the next message."""
-        place = self._place
-        parent, self._rows = self._verdicts.of(place, message)
-        self._place = place + 1
-        self.checked += 1
-        self.waiting_certification -= 1
-        if parent < 0:
-            self.certifier.conflicts += 1
-            return True
-        self._order = order = self._order + 1
-        entry = message.entry
-        size_bytes = entry.size_bytes
-        change = Applied(
-            self._appliers, order, parent, size_bytes, message.transaction.rows, self.machine.now
-        )
-        self._unsynced_events += entry.events
-        self._unsynced_bytes += size_bytes
-        if self._unsynced_events < self._relay_period:
-            channel = self.channel
-            channel.received += 1
-            channel.relay_log_bytes += size_bytes
-            self._appliers.submit(change)
-            return True
-        self._sync_relay_log(change)
-        return False
-
-    def _sync_relay_log(self, change: Applied) -> None:
-        """See ``Channel._sync``."""
-        now = self.machine.now
-        self._unsynced_events -= self._options.sync_relay_log
-        size_bytes, self._unsynced_bytes = self._unsynced_bytes, 0
-        self.channel.relay_syncs += 1
-        self._relay_sync.change = change
-        self.machine.at(self.server.disk.sync_at(size_bytes, now), self._relay_sync, now)
-
-    def synced(self, change: Applied) -> None:
-        """The relay log was synchronised; often enough, or not yet."""
-        if self._unsynced_events >= self._relay_period:
-            self._sync_relay_log(change)
-        else:
-            channel = self.channel
-            channel.received += 1
-            channel.relay_log_bytes += change.size_bytes
-            self._appliers.submit(change)
-            self._module.leave()
+        return rows
 
     # -- figures ---------------------------------------------------------------------------------
 
     def _loop(self, none: None) -> None:
         self.machine.advance(self.clock._now)
+        self._count()
         self.executed.low = self.channel.applied  # which commits in the order
         super()._loop(none)
+
+    def _count(self) -> None:
+        """Tell what has been counted elsewhere."""
+        module, channel = self._module, self.channel
+        self.checked = module.place - self._collections
+        self.waiting_certification = self._passed_on - self.checked
+        self.certifier.conflicts = module.conflicts
+        channel.received = module.received
+        channel.relay_log_bytes = module.received_bytes - self.appliers.applied_bytes
 
     def settle(self) -> None:
         """See ``Model.settle``."""
         self.machine.advance(nextafter(self.clock._now, -inf))
         self.machine.settle()
+        self._count()
         self.module_figures.groups = self.module_figures.visits = self._module.begun
 
     def counters(self) -> dict[str, float]:
         """See ``Member.counters``."""
-        rows = {"COUNT_TRANSACTIONS_ROWS_VALIDATING": self._rows}
+        rows = {"COUNT_TRANSACTIONS_ROWS_VALIDATING": self._module.rows}
         return super().counters() | rows

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simrep.modelling import Clock, Host, Mesh, MessageWork, Network, Thread
+from simrep.models.group_replication.xcom.paxos import SKIP
 
 from .machine import Job, Machine
+
+if TYPE_CHECKING:
+    from .xcom import QuietXcom
 
 __all__ = ["DirectMesh", "Inbox", "MemberThread"]
 
@@ -28,8 +33,10 @@ class _ThreadJob(Job):
     def done(self) -> None:
         """See ``Thread._finish``."""
         thread = self._thread_of_group
-        thread._call(thread._argument)
-        if thread._jobs or thread._extra:
+        arrival = thread.arrival
+        if arrival is not None:
+            arrival.handle()
+        if thread.waiting or thread._extra:
             thread._go_on()
         else:
             thread._busy = False
@@ -38,7 +45,8 @@ class _ThreadJob(Job):
 class MemberThread(Thread):
     """The thread of the group communication on a machine of its own."""
 
-    __slots__ = ("_job", "_machine", "least_end_s", "slice_s")
+    __slots__ = ("_job", "_machine", "arrival", "least_end_s", "slice_s", "waiting")
+    arrival: _Arrival | None  # what its present job is about; none if that is sending
 
     def __init__(self, host: Host, machine: Machine) -> None:
         super().__init__(host)
@@ -46,20 +54,21 @@ class MemberThread(Thread):
         self._job = _ThreadJob(self)
         self.slice_s = host.slice_s
         self.least_end_s = 0.0  # its present job, if it has one, ends then at the earliest
-
-    @property
-    def argument(self) -> Any:
-        """What its present job is about."""
-        return self._argument
+        self.arrival = None
+        self.waiting: deque[_Arrival] = deque()
 
     def do(self, seconds: float, call: Call, argument: Any = None) -> None:
-        """See ``Thread.do``."""
+        """Not used: see ``take``."""
+        raise NotImplementedError
+
+    def take(self, arrival: _Arrival) -> None:
+        """Handle what has arrived, when it has handled all that did before."""
         if self._busy:
-            self._jobs.append((seconds, call, argument))
+            self.waiting.append(arrival)
         else:
             self._busy = True
-            self._call = call
-            self._argument = argument
+            self.arrival = arrival
+            seconds = arrival.seconds
             machine = self._machine
             self.least_end_s = machine.now + seconds if seconds <= self.slice_s else 0.0
             machine.run(self._job, seconds)
@@ -68,29 +77,24 @@ class MemberThread(Thread):
         """See ``Thread._go_on``: all that it does takes some time."""
         seconds = self._extra
         self._extra = 0.0
-        if self._jobs:
-            more_s, self._call, self._argument = self._jobs.popleft()
-            seconds += more_s
+        if self.waiting:
+            self.arrival = arrival = self.waiting.popleft()
+            seconds += arrival.seconds
         else:
-            self._call, self._argument = _nothing, None
+            self.arrival = None
         machine = self._machine
         self.least_end_s = machine.now + seconds if seconds <= self.slice_s else 0.0
         machine.go_on(self._job, seconds)
 
 
-def _nothing(_: Any) -> None:
-    pass
-
-
 class _Arrival(Job):
     """A message that will arrive."""
 
-    __slots__ = ("handled", "inbox", "least_end_s", "least_s", "message", "seconds")
+    __slots__ = ("handled", "inbox", "least_end_s", "message", "seconds")
 
     def __init__(self, inbox: Inbox, least_end_s: float, seconds: float, message: Any) -> None:
         self.inbox = inbox
-        self.least_end_s = least_end_s  # it is not handled before,
-        self.least_s = seconds if seconds <= inbox.slice_s else inbox.slice_s  # nor in less
+        self.least_end_s = least_end_s  # it is not handled before
         self.seconds = seconds
         self.message = message
         self.handled = False
@@ -99,7 +103,12 @@ class _Arrival(Job):
         """It has arrived."""
         inbox = self.inbox
         inbox.mesh.received += 1
-        inbox.thread.do(self.seconds, inbox.handle, self)
+        inbox.thread.take(self)
+
+    def handle(self) -> None:
+        """The thread has received it."""
+        self.handled = True
+        self.inbox.receive(self.message)
 
 
 class _Own(_Arrival):
@@ -107,6 +116,11 @@ class _Own(_Arrival):
 
     __slots__ = ("call",)
     call: Call
+
+    def handle(self) -> None:
+        """The thread does it."""
+        self.handled = True
+        self.call(None)
 
 
 class Inbox:
@@ -138,22 +152,11 @@ class Inbox:
         self._telling: list[tuple[float, int, _Arrival]] = []
         self._wake_s = inf
 
-    def serve(
-        self,
-        mesh: Mesh,
-        receive: Callable[[Any], object],
-        silent: Callable[[Any], bool],
-        restless: Callable[[], bool],
-    ) -> None:
-        """Hand messages to ``receive(message)``.
-
-        ``silent(message)`` says whether it will surely send nothing because of a message, and
-        ``restless()`` whether it may do so because of any.
-        """
+    def serve(self, mesh: Mesh, xcom: QuietXcom) -> None:
+        """Hand messages to a member of the group."""
         self.mesh = mesh
-        self._receive = receive
-        self._silent = silent
-        self._restless = restless
+        self.receive: Call = xcom._receive
+        self._xcom = xcom
 
     def expect(self, message: Any, size_bytes: int, arrival_s: float, now: float) -> None:
         """A message was sent to it."""
@@ -162,7 +165,7 @@ class Inbox:
         least_end_s = arrival_s + (seconds if seconds <= self.slice_s else self.slice_s)
         arrival = _Arrival(self, least_end_s, seconds, message)
         self.machine.at(arrival_s, arrival, now)
-        if not self._silent(message):
+        if message.kind != SKIP or not self._xcom.silent(message):
             self._number += 1
             heappush(self._telling, (arrival_s, self._number, arrival))
             if least_end_s < self._wake_s:
@@ -175,39 +178,31 @@ class Inbox:
         job.call = call
         self._number += 1
         heappush(self._telling, (now, self._number, job))
-        self.thread.do(seconds, self._did, job)
+        self.thread.take(job)
         self.look()
-
-    def _did(self, job: _Own) -> None:
-        job.handled = True
-        job.call(None)
-
-    def handle(self, arrival: _Arrival) -> None:
-        """The thread has received a message."""
-        arrival.handled = True
-        self._receive(arrival.message)
 
     def look(self) -> None:
         """Have an event when it next handles what may have it send something."""
         machine = self.machine
-        if self._restless():
+        xcom = self._xcom
+        if xcom.restless:
             when = machine.next_s
         else:
             telling = self._telling
             while telling:
                 arrival = telling[0][2]
-                if arrival.handled or (
-                    arrival.message is not None and self._silent(arrival.message)
-                ):
-                    heappop(telling)
-                    continue
-                break
+                if not arrival.handled:
+                    message = arrival.message
+                    if message is None or message.kind != SKIP or not xcom.silent(message):
+                        break
+                heappop(telling)
             else:
                 return
             when = arrival.least_end_s
             end_s = self.thread.least_end_s
-            if self.thread.argument is not arrival:  # it does something else before
-                end_s += arrival.least_s
+            if self.thread.arrival is not arrival:  # it does something else before
+                seconds = arrival.seconds
+                end_s += seconds if seconds <= self.slice_s else self.slice_s
             if end_s > when:
                 when = end_s
             if when <= self._clock._now:  # it waits for a core

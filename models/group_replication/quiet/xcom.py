@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from simrep.modelling import Clock, Mesh, Routine
-from simrep.models.group_replication.xcom.paxos import SKIP, Xcom, XcomOptions
+from simrep.models.group_replication.xcom.paxos import Xcom, XcomOptions
 
 from .messages import Inbox
 
@@ -27,18 +27,18 @@ class QuietXcom(Xcom):
         super().__init__(clock, mesh, size, options, proposal)
         self._inbox = inbox
         self._proposal_s = proposal.seconds
-        inbox.serve(mesh, self._receive, self._silent, self._restless)
+        inbox.serve(mesh, self)
 
-    def _restless(self) -> bool:
+    @property
+    def restless(self) -> bool:
         """Whether it may send something whatever happens: the horizon holds it up."""
         return self._sweep_timer or len(self._too_far) > 0
 
-    def _silent(self, message: Any) -> bool:
-        """Whether it has no slot to skip when it gets a message, nor to answer it."""
+    def silent(self, message: Any) -> bool:
+        """Whether it has no slot to skip when it gets such a message of a skip."""
         next_own = self._next_own
         return (
-            message.kind == SKIP
-            and message.known <= next_own
+            message.known <= next_own
             and self._known <= next_own
             and not self._sweep_timer
             and not self._too_far
