@@ -156,9 +156,7 @@ class QuietAppliers(Job):
         self._idle -= 1
         if self._single:
             change.done()
-        elif machine.run_both(
-            change, self._switch_s, self.apply_s + self.row_s * change.rows
-        ):  # fmt: skip
+        elif machine.run_both(change, self._switch_s, self.apply_s + self.row_s * change.rows):
             change.step = _APPLIES
         else:
             machine.run(change, self._switch_s)

@@ -6,15 +6,12 @@ from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simrep.modelling import Clock, Host, Mesh, MessageWork, Network, Thread
 from simrep.models.group_replication.xcom.paxos import SKIP
 
 from .machine import Job, Machine
-
-if TYPE_CHECKING:
-    from .xcom import QuietXcom
 
 __all__ = ["DirectMesh", "Inbox", "MemberThread"]
 
@@ -152,11 +149,22 @@ class Inbox:
         self._telling: list[tuple[float, int, _Arrival]] = []
         self._wake_s = inf
 
-    def serve(self, mesh: Mesh, xcom: QuietXcom) -> None:
-        """Hand messages to a member of the group."""
+    def serve(
+        self,
+        mesh: Mesh,
+        receive: Callable[[Any], object],
+        silent: Callable[[Any], bool],
+        restless: Callable[[], bool],
+    ) -> None:
+        """Hand messages to ``receive(message)``.
+
+        ``silent(message)`` says whether it will surely send nothing because of a skip, and
+        ``restless()`` whether it may do so because of any message.
+        """
         self.mesh = mesh
-        self.receive: Call = xcom._receive
-        self._xcom = xcom
+        self.receive = receive
+        self._silent = silent
+        self._restless = restless
 
     def expect(self, message: Any, size_bytes: int, arrival_s: float, now: float) -> None:
         """A message was sent to it."""
@@ -165,7 +173,7 @@ class Inbox:
         least_end_s = arrival_s + (seconds if seconds <= self.slice_s else self.slice_s)
         arrival = _Arrival(self, least_end_s, seconds, message)
         self.machine.at(arrival_s, arrival, now)
-        if message.kind != SKIP or not self._xcom.silent(message):
+        if message.kind != SKIP or not self._silent(message):
             self._number += 1
             heappush(self._telling, (arrival_s, self._number, arrival))
             if least_end_s < self._wake_s:
@@ -184,8 +192,7 @@ class Inbox:
     def look(self) -> None:
         """Have an event when it next handles what may have it send something."""
         machine = self.machine
-        xcom = self._xcom
-        if xcom.restless:
+        if self._restless():
             when = machine.next_s
         else:
             telling = self._telling
@@ -193,7 +200,7 @@ class Inbox:
                 arrival = telling[0][2]
                 if not arrival.handled:
                     message = arrival.message
-                    if message is None or message.kind != SKIP or not xcom.silent(message):
+                    if message is None or message.kind != SKIP or not self._silent(message):
                         break
                 heappop(telling)
             else:

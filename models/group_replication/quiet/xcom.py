@@ -27,14 +27,13 @@ class QuietXcom(Xcom):
         super().__init__(clock, mesh, size, options, proposal)
         self._inbox = inbox
         self._proposal_s = proposal.seconds
-        inbox.serve(mesh, self)
+        inbox.serve(mesh, self._receive, self._silent, self._restless)
 
-    @property
-    def restless(self) -> bool:
+    def _restless(self) -> bool:
         """Whether it may send something whatever happens: the horizon holds it up."""
         return self._sweep_timer or len(self._too_far) > 0
 
-    def silent(self, message: Any) -> bool:
+    def _silent(self, message: Any) -> bool:
         """Whether it has no slot to skip when it gets such a message of a skip."""
         next_own = self._next_own
         return (
