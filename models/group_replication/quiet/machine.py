@@ -196,7 +196,7 @@ class Machine:
                 continue
             job = self._goes_on
             seconds = job.left
-            if job.used >= slice_s and queue:
+            if queue and job.used >= slice_s:
                 self._wait(job)
             elif seconds > slice_s:
                 self._start(job)
