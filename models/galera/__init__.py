@@ -16,9 +16,10 @@ Assumptions
 Conservative
     One run queue per machine in order of arrival; no preemption.
 Optimistic
-    Reads and writes of data pages cost no I/O, nor does the file that a large writeset is kept in;
-    the background flush of the redo log costs nothing, and the log never runs full; what a
-    donor reads does not delay its fsyncs.
+    All data are in memory, but for those of clients where ``innodb_buffer_pool_size`` is given:
+    appliers read no pages from the disk even then, and the logs have a disk of their own. The file
+    that a large writeset is kept in costs no I/O; the background flush of the redo log costs
+    nothing, and the log never runs full; what a donor reads does not delay its fsyncs.
 Left out
     Gap locks, hence replay of victims that pass certification; ``wsrep_sync_wait`` of single
     sessions, and for ``SHOW``; schema changes; the one-millisecond retry of a commit that meets

@@ -21,7 +21,7 @@ from simrep.modelling.closed_form import (
     safe_order_s,
 )
 from simrep.models.galera.gcomm.evs import AGGREGATE_BYTES, EvsOptions
-from simrep.models.mysql.analytic import CONTENTION, NodesForm
+from simrep.models.mysql.analytic import CONTENTION, PAGE_READS, NodesForm
 
 from .flow_control import receive_queue_limits
 from .options import GaleraCosts, GaleraOptions
@@ -73,6 +73,8 @@ class GaleraForm(NodesForm):
             yield "segments: messages are relayed between them"
         if self.setup.scenario.arbitrators:
             yield "arbitrators: members that acknowledge, but apply nothing"
+        if options.innodb_buffer_pool_size is not None:
+            yield PAGE_READS
         if self.costs.latch_us:
             yield CONTENTION
         if options.sync_wait:

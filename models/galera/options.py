@@ -20,7 +20,7 @@ from simrep.modelling import (
     roles,
 )
 from simrep.models.galera.gcomm.suspicion import MembershipOptions
-from simrep.models.mysql.options import ClientCosts
+from simrep.models.mysql.options import ClientCosts, PoolBytes, size_in_bytes
 
 __all__ = ["GaleraCosts", "GaleraOptions", "GaleraSession"]
 
@@ -30,20 +30,10 @@ FragmentUnit = Literal["bytes", "rows", "statements"]
 _ISO_SECONDS = re.compile(r"PT(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
 
 
-_SIZE = re.compile(r"(\d+)([KMGTkmgt]?)")
-
-
 def _seconds(value: Any) -> Any:
     """Galera writes periods as ISO 8601 durations, e.g. PT1S or PT0.5S."""
     if isinstance(value, str) and (match := _ISO_SECONDS.fullmatch(value)) and any(match.groups()):
         return 60.0 * float(match[1] or 0) + float(match[2] or 0)
-    return value
-
-
-def _bytes(value: Any) -> Any:
-    """The provider writes sizes as 128M; K, M, G and T are powers of 1024."""
-    if isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
-        return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
     return value
 
 
@@ -308,6 +298,7 @@ class GaleraOptions(BaseModel):
         description="3: all commit in order; 2: those of local clients need not; 1, 0: none need "
         "(unsafe)",
     )
+    innodb_buffer_pool_size: PoolBytes = None
     innodb_lock_wait_timeout: int = Field(
         50, ge=1, le=1073741824, description="seconds after which a wait for a row lock fails"
     )
@@ -323,7 +314,7 @@ class GaleraOptions(BaseModel):
         alias="binlog_annotate_row_events",
         description="writesets carry the text of their statements, too (MariaDB)",
     )
-    gcache_bytes: Annotated[int, BeforeValidator(_bytes)] = Field(
+    gcache_bytes: Annotated[int, BeforeValidator(size_in_bytes)] = Field(
         128 << 20,
         alias="gcache.size",
         ge=1,

@@ -109,10 +109,11 @@ class GaleraServer(Killable):
             refuse=partial(_refuse, options.max_ws_rows) if options.max_ws_rows else None,
             lock_wait_timeout_s=options.innodb_lock_wait_timeout,
             retries=options.retry_autocommit,
+            pool_bytes=options.innodb_buffer_pool_size,
         )
 
     def stations(self) -> Iterable[Station]:
-        """The redo log and the latch of its storage engine."""
+        """The redo log, the latch and the page reads of its storage engine."""
         redo = self.node.redo_stage
         return [*(() if redo is None else (redo,)), *self._sessions.stations()]
 

@@ -14,9 +14,11 @@ Conservative
     One run queue per machine in order of arrival; a large transfer to the disk is not interleaved
     with small ones; garbage collection holds up the applier module for its whole length.
 Optimistic
-    Reads and the write-back of data pages cost no I/O; the coordinator assigns whole
-    transactions. Where nothing happens that servers notice, the message cache never overflows,
-    and nobody asks for what a member that is silent for more than 0.1 s has missed to say.
+    All data are in memory, but for those of clients where ``innodb_buffer_pool_size`` is given:
+    appliers read no pages from the disk even then, and the logs have a disk of their own. The
+    coordinator assigns whole transactions. Where nothing happens that servers notice, the message
+    cache never overflows, and nobody asks for what a member that is silent for more than 0.1 s has
+    missed to say.
 Left out
     Gap locks; schema changes; threads of the storage engine that spin while they wait
     (``innodb_log_spin_cpu_abs_lwm``); Router, ClusterSet and monitors; servers of different

@@ -23,7 +23,7 @@ from simrep.modelling.closed_form import (
 from .options import ServerCosts, ServerOptions
 from .server import ENVELOPE_BYTES
 
-__all__ = ["CONTENTION", "NodesForm", "ServerForm", "size_bytes"]
+__all__ = ["CONTENTION", "PAGE_READS", "NodesForm", "ServerForm", "size_bytes"]
 
 _US = 1e-6
 _COMMIT = "commit"
@@ -67,6 +67,8 @@ class NodesForm:
 
 CONTENTION = "threads contend for latches of the storage engine (latch_us)"
 """Why there is no closed form of a server whose throughput falls with more threads."""
+PAGE_READS = "pages of data are read from the disk (innodb_buffer_pool_size)"
+"""Why there is none where not all data are in memory."""
 
 
 class ServerForm(NodesForm):
@@ -92,6 +94,8 @@ class ServerForm(NodesForm):
         options, (one, *_) = self._server_options, self.setup.workload.classes
         if options.binlog_group_commit_sync_delay or options.binlog_commit_wait_count:
             yield "a group commit that waits for company: how many come in time is chance"
+        if options.innodb_buffer_pool_size is not None:
+            yield PAGE_READS
         if self._server_costs.latch_us:
             yield CONTENTION
         if options.sync_binlog > 1:

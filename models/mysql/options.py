@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from simrep.modelling import (
     Microseconds,
@@ -22,14 +23,17 @@ from simrep.modelling import (
 
 __all__ = [
     "LARGEST_CACHE", "ApplierCosts", "ApplierOptions", "ClientCosts", "CrashSafety", "Pipeline",
+    "PoolBytes",
     "ServerCosts",
     "ServerOptions",
+    "size_in_bytes",
 ]  # fmt: skip
 
 LARGEST_CACHE = 18446744073709547520
 """Default of ``max_binlog_cache_size`` in bytes: no limit."""
 
 _US = 1e-6
+_SIZE = re.compile(r"(\d+)([KMGTkmgt]?)")
 
 Pipeline = Literal["mysql-5.1", "mysql-5.5", "mysql-5.6", "mysql-5.7", "mariadb"]
 CrashSafety = Literal["mysql-5.5", "mysql-5.6", "mysql-8.0", "mariadb"]
@@ -40,6 +44,24 @@ _CRASH_SAFETY: dict[Pipeline, CrashSafety] = {
     "mysql-5.7": "mysql-8.0",
     "mariadb": "mariadb",
 }
+
+
+def size_in_bytes(value: Any) -> Any:
+    """Servers write sizes as 128M; K, M, G and T are powers of 1024."""
+    if isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
+        return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
+    return value
+
+
+_MEBIBYTE = 1 << 20
+PoolBytes = Annotated[
+    Annotated[int, Field(ge=5 * _MEBIBYTE, le=1 << 50)] | None,
+    BeforeValidator(size_in_bytes),
+    Field(
+        description="data kept in memory, in bytes or as 2G (5M and more); others are read from "
+        "the disk when clients need them; default: all data are in memory",
+    ),
+]
 
 
 class ServerOptions(BaseModel):
@@ -69,6 +91,7 @@ class ServerOptions(BaseModel):
     innodb_lock_wait_timeout: int = Field(
         50, ge=1, le=1073741824, description="seconds after which a wait for a row lock fails"
     )
+    innodb_buffer_pool_size: PoolBytes = None
     max_binlog_cache_size: int = Field(
         LARGEST_CACHE,
         ge=4096,
@@ -181,6 +204,16 @@ class ClientCosts(BaseModel):
     latch_waiter_ns: Annotated[Nanoseconds, prior.LATCH_WAITER] = Field(
         0.0, description="how much longer for each thread that waits for that latch"
     )
+    page_read_us: Annotated[Microseconds, prior.PAGE_READ] = Field(
+        100.0, description="time to read or write a page of data, where not all are in memory"
+    )
+    page_reads_at_a_time: int = Field(
+        32,
+        ge=1,
+        le=65_536,
+        description="pages that the disk reads or writes at a time: 1 on one spindle, 32 by SATA "
+        "(NCQ), more on NVMe",
+    )
     exit_ms: Annotated[Milliseconds, prior.EXIT] = Field(
         15.0,
         description="CPU to free the memory of a killed server, before its connections are closed: "
@@ -198,6 +231,8 @@ class ClientCosts(BaseModel):
             rollback_s=self.rollback_us * _US,
             latch_s=self.latch_us * _US,
             latch_waiter_s=self.latch_waiter_ns * 1e-9,
+            page_read_s=self.page_read_us * _US,
+            page_reads_at_a_time=self.page_reads_at_a_time,
         )
 
 

@@ -31,11 +31,12 @@ class MysqlRecognition(Recognition):
         {
             "binlog_format": "writes are simulated as row events",
             "binlog_row_image": "the size of the row events says it: row_bytes",
-            "innodb_buffer_pool_size": "data pages cost no I/O",
-            "innodb_doublewrite": "data pages cost no I/O",
+            "innodb_buffer_pool_size": "all data are taken to be in memory; if they are not, set "
+            "it and cluster.data_bytes",
+            "innodb_doublewrite": "the doublewrite buffer costs no I/O",
             "innodb_flush_log_at_timeout": "the background flush costs nothing",
             "innodb_flush_method": "costs.fsync_us says what a flush of the log takes",
-            "innodb_io_capacity": "data pages cost no I/O",
+            "innodb_io_capacity": "costs.page_reads_at_a_time says what the disk does at a time",
             "innodb_log_file_size": "the redo log never runs full",
             "innodb_redo_log_capacity": "the redo log never runs full",
             "thread_handling": "a thread per connection is simulated",

@@ -187,6 +187,7 @@ class MysqlServer:
             if log_bin and options.max_binlog_cache_size < LARGEST_CACHE
             else None,
             lock_wait_timeout_s=options.innodb_lock_wait_timeout,
+            pool_bytes=options.innodb_buffer_pool_size,
         )
         # Made once: every entry that waits for a replica keeps them.
         self._when_committed: Call = self._committed
@@ -254,7 +255,7 @@ class MysqlServer:
         self.clock.fire(owner.done, True)
 
     def stations(self) -> Iterable[Station]:
-        """Logs, disk and latch; the machine is the engine's."""
+        """Logs, disk, latch and page reads; the machine is the engine's."""
         return [*self.pipeline.stages, self.disk.transfer, *self.sessions.stations()]
 
     def counters(self) -> dict[str, float]:

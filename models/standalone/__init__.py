@@ -10,10 +10,11 @@ Conservative
     One run queue per machine in order of arrival; a large transfer to the disk is not interleaved
     with small ones.
 Optimistic
-    Reads and the write-back of data pages cost no I/O and do not compete with the logs; the
-    background flush of the redo log once per second costs nothing, nor does the redo of a large
-    transaction before its commit, nor the temporary file of its binary log cache; an fsync always
-    takes the same time.
+    All data are in memory, unless ``innodb_buffer_pool_size`` is given; then pages are read for
+    clients alone, and pages that only they change are written back (those that appliers of replicas
+    need cost no I/O), on another disk than that of the logs. The background flush of the redo log
+    once per second costs nothing, nor does the redo of a large transaction before its commit, nor
+    the temporary file of its binary log cache; an fsync always takes the same time.
 Left out
     Gap locks; checkpoints and full redo logs; ``innodb_support_xa=0``; MariaDB's
     ``innodb_flush_log_at_trx_commit=3`` and ``binlog_large_commit_threshold``; binary log rotation.

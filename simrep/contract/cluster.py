@@ -11,15 +11,18 @@ from pydantic import BaseModel
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.pace import Pace
+from simrep.kernel.queues import Fifo
 from simrep.kernel.streams import Streams
 from simrep.kernel.timeline import Timeline
 from simrep.kernel.trace import Trace
 from simrep.kernel.watch import Watch
 from simrep.network.network import Network
+from simrep.server.buffer_pool import BufferPool, miss_probability
 from simrep.server.host import Host
-from simrep.server.process import PacedDisk
+from simrep.server.process import PacedDisk, PacedFifo
 from simrep.server.storage import Disk
 from simrep.workload.fate import Fates
+from simrep.workload.session_costs import SessionCosts
 from simrep.workload.ways import Ways
 
 __all__ = ["Cluster", "NodeTraits"]
@@ -77,6 +80,10 @@ class Cluster:
         How clients reach servers from beside other nodes; None if all are where their servers are.
     data_bytes : float
         The data on the disk of each node (``cluster.data_bytes``).
+    hot_share : float
+        The share of them that has all other accesses (``cluster.hot_share``).
+    pools : dict of int to BufferPool
+        Those that nodes have, made by ``buffer_pool``.
     quiet : collection of int
         Nodes whose work a model may compute ahead instead of playing it: no client ever connects
         to them, each has a machine of its own on which work takes the same time whenever it is
@@ -99,6 +106,8 @@ class Cluster:
     timeline: Timeline | None = None
     fates: Fates | None = None
     data_bytes: float = 10e9
+    hot_share: float = 0.2
+    pools: dict[int, BufferPool] = field(default_factory=dict)
     arbitrators: Collection[int] = ()
     ways: Ways | None = None
     quiet: Collection[int] = ()
@@ -125,6 +134,27 @@ class Cluster:
         traits = self.traits.get(node)
         own = {} if traits is None else traits.options
         return options.model_copy(update=own) if own else options
+
+    def buffer_pool(self, node: int, pool_bytes: int, costs: SessionCosts) -> BufferPool | None:
+        """The buffer pool of a node, the same when its server starts again; None if all fits."""
+        if pool_bytes >= self.data_bytes:
+            return None
+        missing = miss_probability(pool_bytes / self.data_bytes, self.hot_share)
+        if not missing:  # all but a few bytes
+            return None
+        if node not in self.pools:
+            name, most = f"{self.names[node]}/pages", costs.page_reads_at_a_time
+            traits = self.traits.get(node)
+            if traits is None or traits.syncs is None:
+                line = Fifo(self.clock, most, name)
+            else:
+                line = PacedFifo(self.clock, traits.syncs, most, name)
+            gap = self.streams.stream(
+                f"node/{name}",
+                lambda generator, size: generator.geometric(missing, size).astype(float),
+            )
+            self.pools[node] = BufferPool(self.clock, line, costs.page_read_s, gap)
+        return self.pools[node]
 
     def disk(self, node: int, fsync_s: float, bytes_per_s: float = inf, *, name: str = "") -> Disk:
         """The disk of a node: as slow as its machine's, and all that happens to it."""

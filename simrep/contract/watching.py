@@ -134,9 +134,13 @@ class Parts:
         costs: SessionCosts,
         *,
         begin: Callable[[Clock], Any] = OpenTransaction,
+        pool_bytes: int | None = None,
         **how: Any,
     ) -> Sessions[Any]:
-        """The connections of its clients; ``how`` as in ``Sessions``."""
+        """The connections of its clients; ``how`` as in ``Sessions``.
+
+        The server keeps ``pool_bytes`` of its data in memory; None: all.
+        """
         cluster, index = self.cluster, self.index
         hosts = cluster.hosts[index], cluster.client_hosts[index]
         delay_s = cluster.client_delays_s[index]
@@ -144,6 +148,8 @@ class Parts:
         if cluster.ways is not None:
             kind, cluster.ways.played = DistantSessions, True
         how["name"] = self.name
+        if pool_bytes is not None:
+            how["pool"] = cluster.buffer_pool(index, pool_bytes, costs)
         return kind(cluster.clock, *hosts, delay_s, locks, costs, begin=begin, **how)
 
     def on_message(self, handle: Callable[[Any], object]) -> None:

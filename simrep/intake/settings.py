@@ -45,9 +45,12 @@ def options_for(
     usual = in_product_spelling(resolve(table, "cluster.options", layers, {}))
     chosen: dict[str, Any] = {}
     used = set().union(*(one.identity | one.packed for one in known))
+    reasons = ChainMap(*(dict(one.not_simulated) for one in known))
     for field_name, field in table.model_fields.items():
         names = spellings(field_name, field)
         spelling = names[0]
+        if spelling in reasons:  # it says nothing without what files and counters do not tell
+            continue
         names += [more for name in names for more in recognition.spellings(name)]
         running, configured = _of(server.variables, names), _of(server.options, names)
         used.update(name.lower() for name in names)
@@ -68,7 +71,6 @@ def options_for(
         if value != usual[spelling] or configured:
             setting, note = f"cluster.options.{spelling}", _contradiction(entry, configured)
             chosen[spelling] = findings.read(setting, value, [entry.place], note)
-    reasons = ChainMap(*(dict(one.not_simulated) for one in known))
     for name, entry in server.options.items():
         if name not in used:
             findings.unused(entry, reasons.get(name, ""))

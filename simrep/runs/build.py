@@ -140,6 +140,7 @@ def build_cluster(
         arbitrators=arbitrators,
         traits=node_traits(setup, clock, processes),
         data_bytes=scenario.cluster.data_bytes,
+        hot_share=scenario.cluster.hot_share,
         timeline=Timeline(clock) if scenario.faults else None,
         fates=(fates or Fates(clock, len(names), arbitrators)) if _meets_errors(setup) else None,
         ways=Ways(clock, network) if placed else None,

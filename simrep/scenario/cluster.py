@@ -14,6 +14,7 @@ from simrep.scenario.table import (
     Cores,
     DataBytes,
     Factor,
+    HotShare,
     Microseconds,
     Multiple,
     Name,
@@ -191,6 +192,11 @@ class ClusterTable(Table):
         10_000_000_000,
         description="data on the disk of each node, which a server that lost it all is given "
         "(10 GB: ten sysbench tables of four million rows)",
+    )
+    hot_share: Annotated[HotShare, prior.HOT_SHARE] = Field(
+        0.2,
+        description="share of the data that has all other accesses, where they do not fit into "
+        "memory (innodb_buffer_pool_size): 0.2 of the data has 0.8 of them; 0.5: all alike",
     )
     options: dict[str, Any] = Field(
         default_factory=dict, description="options in the product's own spelling"

@@ -76,6 +76,12 @@ LATCH = Prior(
 LATCH_WAITER = Prior(
     5.0, 200.0, "a cache line is fetched from another core in 20-100 ns, once or a few times a turn"
 )
+PAGE_READ = Prior(
+    60.0, 10_000.0, "60-150 us on NVMe, 0.3-1 ms in a SAN or in a cloud, 4-10 ms on a disk"
+)
+HOT_SHARE = Prior(
+    0.1, 0.5, "80:20 (J. Gray et al., 1994); of the stock of TPC-C, 85:20 of rows, 69:20 of pages"
+)
 COMMIT = Prior(4.0, 100.0, "fits: 12-30 us, and more on a busy laptop")
 BINLOG_WRITE = Prior(3.0, 30.0, "CPU per thread: 15 us; fits: 9 us")
 BINLOG_BYTE = Prior(0.2, 5.0, "a copy takes about 1 ns")

@@ -27,6 +27,7 @@ __all__ = [
     "Factor",
     "Fraction",
     "Freedom",
+    "HotShare",
     "Interval",
     "Iterations",
     "Loss",
@@ -249,6 +250,11 @@ Bytes = Annotated[
     int,
     _counted(1, 4_294_967_295),
     Reason("a LONGBLOB has 4 GiB less a byte"),
+]
+HotShare = Annotated[
+    float,
+    _within(0.01, 0.5),
+    Reason("0.5 is even; from one in a hundred, which has 99 % of the accesses"),
 ]
 DataBytes = Annotated[
     int,

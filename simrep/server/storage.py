@@ -36,7 +36,7 @@ class Disk:
     Notes
     -----
     Pessimistic: a long transfer is not interleaved with short ones. Optimistic: reads and the
-    write-back of data pages do not compete with the logs.
+    write-back of data pages (``BufferPool``) do not compete with the logs.
     """
 
     def __init__(

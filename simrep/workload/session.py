@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from simrep.kernel.clock import Clock, Event
 from simrep.kernel.queues import Fifo
+from simrep.server.buffer_pool import BufferPool
 from simrep.server.host import Host
 from simrep.server.latch import Latch
 from simrep.server.locks import LockTable
@@ -20,8 +21,10 @@ from simrep.workload.open_transaction import (
     OpenTransaction,
     Streaming,
 )
+from simrep.workload.page_needs import pages_needed, pages_of
 from simrep.workload.served import Resume, Served, driven, failure, waited
 from simrep.workload.session_costs import SessionCosts
+from simrep.workload.snapshots import Wait, telling
 from simrep.workload.transaction import Statement, Transaction
 from simrep.workload.undone import Undone
 
@@ -35,25 +38,8 @@ _EXECUTE: Final = Lap.EXECUTE
 
 
 T = TypeVar("T", bound=OpenTransaction)
-Wait = Callable[[Transaction], Generator[Event, Any, str | None]]
-
 STEP_ROWS: Final = 1000
 """A long statement takes its locks, and may be aborted, in steps of so many rows."""
-
-
-def _telling(snapshots: Callable[[Transaction], object], wait: Wait | None) -> tuple[Wait, Wait]:
-    """What tells of snapshots: of an autocommit statement after its wait, and of others."""
-
-    def at_once(transaction: Transaction) -> Generator[Event, Any, None]:
-        snapshots(transaction)
-        yield from ()
-
-    def after_wait(transaction: Transaction) -> Generator[Event, Any, str | None]:
-        error = None if wait is None else (yield from wait(transaction))
-        snapshots(transaction)
-        return error
-
-    return after_wait, at_once
 
 
 class Sessions(Generic[T]):
@@ -96,6 +82,8 @@ class Sessions(Generic[T]):
         ``innodb_lock_wait_timeout``, in seconds.
     retries : int
         How often the server itself repeats an autocommit statement that could not commit.
+    pool : BufferPool, optional
+        The pages that it has in memory; without one, all data are.
 
     Attributes
     ----------
@@ -135,6 +123,7 @@ class Sessions(Generic[T]):
         refuse: Callable[[int], str] | None = None,
         lock_wait_timeout_s: float = inf,
         retries: int = 0,
+        pool: BufferPool | None = None,
         name: str = "",
     ) -> None:
         self._clock = clock
@@ -153,6 +142,7 @@ class Sessions(Generic[T]):
         self._idle: list[Served] = []  # sessions that wait for a transaction
         self._lock_waits = LockWaits(clock, lock_wait_timeout_s, locks)
         self._retries = retries
+        self._pool = pool
         self._latch: Latch | None = None
         if costs.latch_s or costs.latch_waiter_s:
             self._latch = Latch(clock, costs.latch_s, costs.latch_waiter_s, f"{name}/latch")
@@ -170,7 +160,7 @@ class Sessions(Generic[T]):
         # Before the first statement, on its server: of autocommit transactions, and of others.
         self._before_only, self._before_first = before_begin, None
         if isinstance(clock, LapClock) and clock.snapshots is not None:
-            self._before_only, self._before_first = _telling(clock.snapshots, before_begin)
+            self._before_only, self._before_first = telling(clock.snapshots, before_begin)
         reads = FirstReads(self._client, self._statement, costs.row_read_s, self._host.slice_s)
         self._first_reads = reads
         # Whether nothing comes between the reads with which a transaction begins, and its BEGIN.
@@ -181,13 +171,14 @@ class Sessions(Generic[T]):
             and self._before_first is None
             and before_begin is None
             and refuse is None
+            and pool is None
         )
         self._undone = Undone()
         self.errors: dict[str, int] = {}
 
     def stations(self) -> Iterable[Fifo]:
         """What its transactions queue up for, besides cores and row locks."""
-        return () if self._latch is None else (self._latch.line,)
+        return [one.line for one in (self._latch, self._pool) if one is not None]
 
     @property
     def victims(self) -> int:
@@ -281,7 +272,7 @@ class Sessions(Generic[T]):
         an answer is marked with the next request: both are the client's.
         """
         clock, host, resume, delay_s = self._clock, self._host, served.resume, self._delay_s
-        latch, locks = self._latch, self._locks
+        latch, locks, pool = self._latch, self._locks, self._pool
         row_s, row_read_s, cost = self._row_s, self._row_read_s, self._statement.cost
         while True:
             yield
@@ -379,6 +370,11 @@ class Sessions(Generic[T]):
                             yield
                         else:
                             yield from waited(host.work(seconds), resume)
+                        if pool is not None and (
+                            missing := pool.missing(pages_needed(transaction, statement))
+                        ):
+                            pool.read(missing, bool(statement.locks), resume)
+                            yield
                         if rows and latch is not None:
                             latch.take(rows, resume)
                             yield
@@ -543,6 +539,12 @@ class Sessions(Generic[T]):
                     return False
                 listed = listed[rows:]
             yield self._host.work(seconds + self._step.cost(self._row_s * rows))
+            if self._pool is not None:
+                before = statement.rows_written - left
+                if not before:
+                    yield from self._pool.need(pages_of(statement.rows_read), False)
+                if locked:  # others are appended
+                    yield from self._pool.need(pages_of(before + rows) - pages_of(before), True)
             seconds = 0.0
             left -= rows
             owner.written += rows

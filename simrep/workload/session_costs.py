@@ -24,6 +24,10 @@ class SessionCosts:
     latch_s, latch_waiter_s : float
         Time, not CPU, under a latch of the storage engine for each row written, and how much
         longer for each thread that waits there: see ``Latch``.
+    page_read_s : float
+        Time, not CPU, to read a page of data from the disk: see ``BufferPool``.
+    page_reads_at_a_time : int
+        How many pages its disk reads or writes at a time.
     """
 
     connect_s: float
@@ -34,3 +38,5 @@ class SessionCosts:
     rollback_s: float
     latch_s: float = 0.0
     latch_waiter_s: float = 0.0
+    page_read_s: float = 0.0
+    page_reads_at_a_time: int = 32

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 from simrep.kernel.clock import Event
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
+from simrep.workload.page_needs import pages_needed
 from simrep.workload.served import Resume, Served, driven
 from simrep.workload.session import STEP_ROWS, Sessions
 from simrep.workload.transaction import Statement, Transaction
@@ -65,7 +66,7 @@ class StatementSessions(Sessions[T]):
         clock, host, resume, laps = self._clock, self._host, served.resume, self._laps
         begin, prepare, begin_commit = self._begin, self._prepare, self._begin_commit
         statement_s, row_s, row_read_s = self._statement.seconds, self._row_s, self._row_read_s
-        latch = self._latch
+        latch, pool = self._latch, self._pool
         while True:
             yield
             transaction = served.transaction
@@ -94,6 +95,11 @@ class StatementSessions(Sessions[T]):
                     seconds += prepare(transaction)
                 host.go_on(seconds, resume)
                 yield
+                if pool is not None and (
+                    missing := pool.missing(pages_needed(transaction, statement))
+                ):
+                    pool.read(missing, bool(statement.locks), resume)
+                    yield
                 if latch is not None and rows:
                     latch.take(rows, resume)
                     yield

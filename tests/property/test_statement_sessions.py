@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simrep.kernel.clock import Clock, Event
+from simrep.kernel.queues import Fifo
+from simrep.server.buffer_pool import BufferPool
 from simrep.server.host import Host
 from simrep.server.locks import Decided, LockTable
 from simrep.workload.laps import LapClock
@@ -36,6 +39,7 @@ class _Server:
         cores: int,
         client_us: int,
         latch_us: int,
+        pages_us: int,
         retries: int,
         timeout_us: int,
     ) -> None:
@@ -51,8 +55,14 @@ class _Server:
             clock, self.host, self.host, 0.0, self.locks, costs,
             begin=OpenTransaction, commit=self.commit, begin_commit=self.begin_commit,
             prepare=lambda transaction: transaction.size_bytes * 1e-8,
-            lock_wait_timeout_s=timeout_us * _US, retries=retries,
+            lock_wait_timeout_s=timeout_us * _US, retries=retries, pool=self.pool(pages_us),
         )  # fmt: skip
+
+    def pool(self, pages_us: int) -> BufferPool | None:
+        if not pages_us:
+            return None
+        gap = cycle([1.0, 3.0, 2.0]).__next__
+        return BufferPool(self.clock, Fifo(self.clock, 2), pages_us * _US, gap)
 
     def commit(
         self, transaction: Transaction, owner: OpenTransaction
@@ -115,6 +125,7 @@ _TRANSACTIONS = st.lists(
     forced=st.lists(st.tuples(st.integers(0, 250), st.integers(0, 3)), max_size=3),
     client_us=st.sampled_from([0, 4]),
     latch_us=st.sampled_from([0, 2]),
+    pages_us=st.sampled_from([0, 9]),
     retries=st.integers(0, 2),
     timeout_us=st.sampled_from([25, 10_000]),
 )
@@ -124,12 +135,13 @@ def test_the_short_way_of_a_statement_equals_the_long_one(
     forced: list[tuple[int, int]],
     client_us: int,
     latch_us: int,
+    pages_us: int,
     retries: int,
     timeout_us: int,
 ) -> None:
     results = []
     for kind in (Sessions, StatementSessions):
-        server = _Server(kind, cores, client_us, latch_us, retries, timeout_us)
+        server = _Server(kind, cores, client_us, latch_us, pages_us, retries, timeout_us)
         clock: Clock = server.clock
         for client, (at_us, queued_us, rows, read, size) in enumerate(transactions):
             written = len(rows) or (read != 3)

@@ -75,7 +75,7 @@ def test_everything_says_where_it_comes_from(described):
     assert {"pack.costs.fsync_us", "pack.machine.cores", "workload.client"} <= defaults
     unused = {each.setting: each.note for each in one.not_simulated}
     assert {"innodb-buffer-pool-size", "user", "binlog_format"} <= unused.keys()
-    assert "I/O" in unused["innodb-buffer-pool-size"]
+    assert "in memory" in unused["innodb-buffer-pool-size"]
     assert not any(name.startswith("wsrep") for name in unused)
 
 
