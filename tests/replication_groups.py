@@ -41,6 +41,10 @@ def cut_off(
     return {pair: cut for i in range(size) if i != member for pair in ((i, member), (member, i))}
 
 
+class OpenNetwork(EventfulNetwork):
+    """A test may put a method of its own in the place of one, in either build."""
+
+
 class Members:
     """A group of all nodes, which begins at time 0.
 
@@ -78,7 +82,7 @@ class Members:
         self.timeline = Timeline(clock)
         streams = Streams(seed)
         delays = symmetric(size, hop_s)
-        self.network = EventfulNetwork(
+        self.network = OpenNetwork(
             clock,
             streams,
             [f"n{i}" for i in range(size)],

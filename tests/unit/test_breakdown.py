@@ -340,7 +340,7 @@ def test_the_command_line_prints_it_and_json_has_it(tmp_path: Any) -> None:
     assert "Where the time goes" in shown.output
     assert {"execute", "order", "flush"} <= set(shown.output.split())
     printed = CliRunner().invoke(app, ["run", str(file), "--json"])
-    content = json.loads(printed.output)
+    content = json.loads(printed.stdout)
     stages = content["breakdown"]["stages"].values()
     assert sum(stage["mean_s"] for stage in stages) == pytest.approx(content["latency_s"]["mean"])
     assert sum(stage["share"] for stage in stages) == pytest.approx(1.0)
