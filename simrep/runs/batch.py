@@ -163,5 +163,6 @@ def _content(value: Any) -> dict[str, Any]:
     if isinstance(value, (ScheduledRecord, ClassCount)):
         return value.to_dict()
     if isinstance(value, Result):
-        return {field.name: getattr(value, field.name) for field in fields(Result)}
+        names = (*(field.name for field in fields(Result)), "interval_tps")
+        return {name: getattr(value, name) for name in names}
     return {}

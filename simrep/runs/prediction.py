@@ -200,11 +200,10 @@ def factors_of(setup: Setup) -> dict[str, float]:
     """Where a run lies: the factors of a ``[range]`` that it has, in their units."""
     workload, paths = setup.workload, setup.paths
     kinds = [*workload.classes, *(one.transaction_class for one in workload.scheduled)]
-    rows = [(one.statements * one.rows, one.row_bytes) for one in kinds]
     found = {
         "nodes": float(len(setup.placement)),
-        "rows": float(max(count for count, _ in rows)),
-        "transaction_bytes": float(max(count * size for count, size in rows)),
+        "rows": max(one.rows_written for one in kinds),
+        "transaction_bytes": max(one.mean(lambda step: step.size_bytes) for one in kinds),
     }
     if workload.nodes:
         found["clients"] = float(len(workload.nodes))
