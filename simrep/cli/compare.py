@@ -118,7 +118,6 @@ def compare(
     both = assignments(set_ or [])
     first = with_values(load(a), both | assignments(set_a or []))
     second = with_values(load(a if b is None else b), both | assignments(set_b or []))
-    tell_nearest_pack(first, a)
     with progress_bar(a.name, quiet=json) as progress:
         found = simulate(
             first,
@@ -137,6 +136,7 @@ def compare(
         )
     if quick and found.asked_s is None:  # else a note below the table tells it
         print(f"A first look: {found.pairs} pairs as long as asked for", file=sys.stderr)
+    tell_nearest_pack(first, a)
     present(found, json=json, plot=plot)
 
 

@@ -212,9 +212,9 @@ def _answer(
     from simrep.whatif.plan.ask import plan as ask
 
     chosen = changed(scenario, set_)
-    tell_nearest_pack(chosen, scenario)
     with progress_bar(scenario.name, quiet=json) as progress:
         found = ask(chosen, question, **own, quick=quick, seed=seed, jobs=jobs, progress=progress)
+    tell_nearest_pack(chosen, scenario)
     if out is not None:
         found.save(out)
     present(found, json=json, plot=plot, width=found.width, drawable=found.drawable)

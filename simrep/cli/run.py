@@ -150,7 +150,6 @@ def run(
     if stale or plot_stale is not None:
         changes["run.staleness"] = True
     chosen = with_values(load(scenario), changes)
-    tell_nearest_pack(chosen, scenario)
     opinion = None
     if analytic:
         from simrep.whatif.analytic.opinion import analytic as closed_forms
@@ -180,6 +179,7 @@ def run(
             progress=progress,
         )
     whole = result.replications >= goal
+    tell_nearest_pack(chosen, scenario)
     if quick:
         measured_s = result.scenario["run"].get("duration_s")  # runs may end with their queries
         first_look(result.replications, measured_s, chosen.run.duration_s)

@@ -113,8 +113,6 @@ def sweep(
     from simrep.whatif.sweep import sweep as simulate
 
     chosen = changed(scenario, set_)
-    if not any(text.startswith("cluster.pack=") for text in over):
-        tell_nearest_pack(chosen, scenario)
     work = kept_work(scenario.name, "points", "sweep", quiet=json, kept=not no_cache)
     with _scheduled(scheduler) as executor, work as progress:
         found = simulate(
@@ -132,6 +130,8 @@ def sweep(
             cache=where_kept(cache, no_cache=no_cache),
             progress=progress,
         )
+    if not any(text.startswith("cluster.pack=") for text in over):
+        tell_nearest_pack(chosen, scenario)
     tell(found, json=json)
     known = len(found.points) - found.computed
     told = f"{counted(found.computed, 'point')} simulated, {known} known already"

@@ -32,7 +32,7 @@ def test_mser5_by_hand() -> None:
 
 
 def test_mser5_warns_of_a_run_that_never_settles() -> None:
-    with pytest.warns(ShortRunWarning, match="run longer"):
+    with pytest.warns(ShortRunWarning, match="takes half"):
         assert mser5(np.arange(100.0)) == 50
 
 
