@@ -26,7 +26,11 @@ def scenario(
 ) -> dict[str, Any]:
     """A cluster on which nothing takes time but what is asked for."""
     known = find_model(model).Costs.model_fields
-    free = dict.fromkeys(known, 0.0) | {"disk_mb_per_s": 1e9, "compression_ratio": 1.0}
+    free = dict.fromkeys(known, 0.0) | {
+        "disk_mb_per_s": 1e9,
+        "compression_ratio": 1.0,
+        "page_reads_at_a_time": 1,
+    }
     free |= {"statement_us": 500.0} | (costs or {})
     cluster: dict[str, Any] = {
         "model": model,

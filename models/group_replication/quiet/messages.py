@@ -56,7 +56,7 @@ class MemberThread(Thread):
 
     def do(self, seconds: float, call: Call, argument: Any = None) -> None:
         """Not used: see ``take``."""
-        raise NotImplementedError
+        raise TypeError("it takes arrivals, and nothing else")
 
     def take(self, arrival: _Arrival) -> None:
         """Handle what has arrived, when it has handled all that did before."""
