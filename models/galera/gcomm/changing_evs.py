@@ -99,7 +99,7 @@ class _Automaton(Protocol):
         """Learn that something of the old view has arrived in GATHER."""
 
 
-class _Silence:
+class _Silence(Mesh):
     """The network of an isolated member."""
 
     def __init__(self, me: int, size: int) -> None:
@@ -498,7 +498,7 @@ class ChangingEvs(Evs):
     def isolate(self) -> None:
         """Neither send nor receive, although the process runs."""
         self.isolated = True
-        self.mesh = _Silence(self._me, self._network.size)  # type: ignore[assignment]
+        self.mesh = _Silence(self._me, self._network.size)
 
     def end_isolation(self) -> None:
         """Send and receive again."""
