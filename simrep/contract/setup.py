@@ -52,6 +52,7 @@ def setup_of(scenario: Scenario) -> Setup:
     options = resolve(
         model.Options, "cluster.options", {f"version {cluster.version}": defaults}, cluster.options
     )
+    _check_skew(scenario)
     costs = resolve(
         model.Costs,
         "cluster.costs",
@@ -210,6 +211,20 @@ def _check_own_writes(scenario: Scenario, model: type[Model]) -> None:
                 f"look for an option of its own, or take a model that can: "
                 f"{models_that(lambda other: other.waits_for_own)}",
             )
+
+
+def _check_skew(scenario: Scenario) -> None:
+    """Refuse a skew of accesses where all data are in memory: nobody would ask for it."""
+    cluster, pool = scenario.cluster, "innodb_buffer_pool_size"
+    tables = [cluster.options, *(node.options or {} for node in scenario.nodes)]
+    default = type(cluster).model_fields["hot_share"].default
+    if cluster.hot_share != default and not any(table.get(pool) for table in tables):
+        raise ScenarioError(
+            "cluster.hot_share",
+            "decides which pages are missing, and all data are in memory, given "
+            f"{cluster.hot_share:g}",
+            f"set {pool} in [cluster.options], or remove it",
+        )
 
 
 def _workload(

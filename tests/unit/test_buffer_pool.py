@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import simrep
+from simrep.errors import ScenarioError
 from simrep.server.buffer_pool import miss_probability
 
 # Half of the data is in memory, and all pages are alike: every second one that is needed is read.
@@ -27,7 +28,7 @@ def scenario(
             "model": model,
             "nodes": 1 if model == "standalone" else 3,
             "data_bytes": 2 << 30,
-            "hot_share": 0.5,
+            **({"hot_share": 0.5} if options else {}),
             "options": options,
             "costs": {"statement_us": 500.0, "page_read_us": 1000.0, "page_reads_at_a_time": 4},
             "machine": {"cores": 64},
@@ -144,3 +145,10 @@ def test_the_limits_of_a_pool() -> None:
     assert miss_probability(1.0, 0.2) == 0.0
     assert miss_probability(0.0, 0.2) == 1.0
     assert miss_probability(0.3, 0.5) == pytest.approx(0.7)
+
+
+def test_a_skew_is_refused_where_all_data_are_in_memory() -> None:
+    content = scenario(1, {})
+    content["cluster"]["hot_share"] = 0.5
+    with pytest.raises(ScenarioError, match=r"cluster\.hot_share: decides which pages .* 0\.5"):
+        simrep.run(content)

@@ -32,12 +32,7 @@ class Applied(Change):
         rows: int,
         ordered_s: float,
     ) -> None:
-        self.used = 0.0
-        self.seqno = seqno
-        self.parent = parent
-        self.size_bytes = size_bytes
-        self.rows = rows
-        self.ordered_s = ordered_s
+        super().__init__(seqno, parent, size_bytes, rows, ordered_s)
         self.appliers = appliers
         self.step = _STARTS
 
