@@ -215,15 +215,19 @@ def _check_own_writes(scenario: Scenario, model: type[Model]) -> None:
 
 def _check_skew(scenario: Scenario) -> None:
     """Refuse a skew of accesses where all data are in memory: nobody would ask for it."""
-    cluster, pool = scenario.cluster, "innodb_buffer_pool_size"
+    cluster = scenario.cluster
     tables = [cluster.options, *(node.options or {} for node in scenario.nodes)]
     default = type(cluster).model_fields["hot_share"].default
-    if cluster.hot_share != default and not any(table.get(pool) for table in tables):
+    if cluster.hot_share != default and not any(
+        size and name.endswith("buffer_pool_size")
+        for table in tables
+        for name, size in table.items()
+    ):
         raise ScenarioError(
             "cluster.hot_share",
             "decides which pages are missing, and all data are in memory, given "
             f"{cluster.hot_share:g}",
-            f"set {pool} in [cluster.options], or remove it",
+            "set the buffer_pool_size of the servers in [cluster.options], or remove it",
         )
 
 
