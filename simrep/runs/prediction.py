@@ -202,7 +202,7 @@ def factors_of(setup: Setup) -> dict[str, float]:
     kinds = [*workload.classes, *(one.transaction_class for one in workload.scheduled)]
     found = {
         "nodes": float(len(setup.placement)),
-        "rows": max(one.rows_written for one in kinds),
+        "rows": max(one.mean(lambda step: step.rows_written) for one in kinds),
         "transaction_bytes": max(one.mean(lambda step: step.size_bytes) for one in kinds),
     }
     if workload.nodes:

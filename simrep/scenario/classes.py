@@ -94,10 +94,9 @@ class KeysTable(Table):
         )
 
 
-class KindTable(Table):
-    """What transactions of one kind do."""
+class StatementsTable(Table):
+    """Statements of one kind: those that read come before those that write."""
 
-    name: Name = Field("write", description="name under which it is reported")
     statements: Statements = Field(1, description="statements that write")
     rows: Rows = Field(1, description="rows that each of them writes, neighbours")
     row_bytes: Bytes = Field(100, description="size of the row event of one row")
@@ -109,6 +108,33 @@ class KindTable(Table):
     reads: Statements = Field(0, description="statements that read one row")
     range_reads: Statements = Field(0, description="statements that read a range of rows")
     range_rows: Rows = Field(100, description="length of such a range")
+    keys: KeysTable = Field(default_factory=KeysTable, description="which rows are written")
+    table: Name = Field(
+        "t1", description="classes and steps that name the same table meet in its rows"
+    )
+
+    @model_validator(mode="after")
+    def _rows_exist(self) -> Self:
+        if not self.statements + self.reads + self.range_reads:
+            raise ScenarioError("statements", "at least one statement is needed")
+        if self.statements and self.keys.distribution != "fresh" and self.rows > self.keys.rows:
+            raise ScenarioError(
+                "rows", f"must be at most keys.rows = {self.keys.rows}, given {self.rows}"
+            )
+        return self
+
+    def kind(self) -> dict[str, Any]:
+        """The same for the engine: a ``Step`` by the names of its attributes."""
+        return {name: getattr(self, name) for name in _KIND} | {"keys": self.keys.keys()}
+
+
+_KIND = tuple(name for name in StatementsTable.model_fields if name != "keys")
+
+
+class KindTable(StatementsTable):
+    """What transactions of one kind do."""
+
+    name: Name = Field("write", description="name under which it is reported")
     autocommit: bool | None = Field(
         None,
         strict=True,
@@ -119,8 +145,6 @@ class KindTable(Table):
         strict=True,
         description="false: inserted rows are identical and certified by their content",
     )
-    keys: KeysTable = Field(default_factory=KeysTable, description="which rows are written")
-    table: Name = Field("t1", description="classes that name the same table meet in its rows")
     load_data: bool = Field(False, strict=True, description="the statement is a LOAD DATA")
     pause_ms: Milliseconds = Field(
         0.0, description="pause of the client before every statement but the first"
@@ -139,8 +163,6 @@ class KindTable(Table):
     @model_validator(mode="after")
     def _sensible(self) -> Self:
         total = self.statements + self.reads + self.range_reads
-        if total == 0:
-            raise ScenarioError("statements", "a transaction needs at least one statement")
         if self.autocommit and total > 1:
             raise ScenarioError("autocommit", f"{total} statements cannot be one autocommit")
         if self.load_data and (self.statements != 1 or self.keys.distribution != "fresh"):
@@ -167,10 +189,6 @@ class KindTable(Table):
                 f"{written * self.row_bytes:.3g}",
                 "positions in a binary log end at 4 GB, and so does a transaction",
             )
-        if self.statements and self.keys.distribution != "fresh" and self.rows > self.keys.rows:
-            raise ScenarioError(
-                "rows", f"must be at most keys.rows = {self.keys.rows}, given {self.rows}"
-            )
         return self
 
     def transaction_class(self) -> TransactionClass:
@@ -180,79 +198,41 @@ class KindTable(Table):
         return TransactionClass(
             name=self.name,
             weight=getattr(self, "weight", 1.0),
-            statements=self.statements,
-            rows=self.rows,
-            row_bytes=self.row_bytes,
-            statement_bytes=self.statement_bytes,
-            reads=self.reads,
-            range_reads=self.range_reads,
-            range_rows=self.range_rows,
             autocommit=by_itself if self.autocommit is None else self.autocommit,
             primary_key=self.primary_key,
-            keys=self.keys.keys(),
-            table=self.table,
             load_data=self.load_data,
             pause_s=seconds(self.pause_ms),
             xa_hold_s=None if self.xa_hold_ms is None else seconds(self.xa_hold_ms),
             session=self.session or None,
+            **self.kind(),
         )
 
 
-class StepTable(Table):
-    """A ``[[workload.class.step]]``: statements of one kind; those that read come first."""
+class StepTable(StatementsTable):
+    """A ``[[workload.class.step]]``."""
 
     statements: Statements = Field(0, description="statements that write")
     rows: StepRows = Field(1, description="rows that each of them writes, neighbours")
-    row_bytes: Bytes = Field(100, description="size of the row event of one row")
-    statement_bytes: TextBytes | None = Field(
-        None,
-        description="size of the text of a statement that writes; default: an insert carries its "
-        "rows, an update has 100 bytes",
-    )
     for_update: bool = Field(
         False,
         strict=True,
         description="a SELECT ... FOR UPDATE of its rows goes before each statement that writes",
     )
-    reads: Statements = Field(0, description="statements that read one row")
-    range_reads: Statements = Field(0, description="statements that read a range of rows")
-    range_rows: Rows = Field(100, description="length of such a range")
-    keys: KeysTable = Field(default_factory=KeysTable, description="which rows are written")
-    table: Name = Field("t1", description="steps and classes that name the same table meet there")
     loop: bool = Field(False, strict=True, description="it is repeated with its neighbours")
 
     @model_validator(mode="after")
     def _sensible(self) -> Self:
-        if not self.statements + self.reads + self.range_reads:
-            raise ScenarioError("statements", "a step needs at least one statement")
-        existing = self.keys.distribution != "fresh"
-        if self.for_update and not (existing and self.statements):
+        if self.for_update and not (self.statements and self.keys.distribution != "fresh"):
             raise ScenarioError(
                 "for_update",
                 "needs statements that write existing rows",
                 'keys.distribution, e.g. "uniform"',
             )
-        if self.statements and existing and self.rows > self.keys.rows:
-            raise ScenarioError(
-                "rows", f"must be at most keys.rows = {self.keys.rows}, given {self.rows}"
-            )
         return self
 
     def step(self) -> Step:
         """The same for the engine."""
-        return Step(
-            self.statements,
-            self.rows,
-            self.row_bytes,
-            self.statement_bytes,
-            self.reads,
-            self.range_reads,
-            self.range_rows,
-            self.keys.keys(),
-            self.table,
-            self.for_update,
-            self.loop,
-        )
+        return Step(**self.kind(), for_update=self.for_update, looped=self.loop)
 
 
 class ClassTable(KindTable):
@@ -299,8 +279,8 @@ class ClassTable(KindTable):
         if not self.steps:
             return super().transaction_class()
         return TransactionClass(
-            self.name,
-            self.weight,
+            name=self.name,
+            weight=self.weight,
             autocommit=False,
             steps=tuple(step.step() for step in self.steps),
             loop=(self.loop[0], self.loop[1]),

@@ -87,36 +87,21 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionClass:
+class TransactionClass(Step):
     """What the transactions of one class have in common.
+
+    One whose statements are all of one kind is its own only step.
 
     Attributes
     ----------
     name : str
     weight : float
         Share of the mix, relative to the other classes.
-    statements : int
-        Statements that write; they come after those that read.
-    rows : int
-        Rows that each of them writes: neighbours, as ``WHERE id BETWEEN`` finds them.
-    row_bytes : int
-        Size of the row event of one row in bytes.
-    statement_bytes : int or None
-        Size of the text of each statement that writes; None for the usual: an insert carries its
-        rows, an update has about 100 bytes.
-    reads : int
-        Statements that read one row.
-    range_reads, range_rows : int
-        Statements that read a range, and its length in rows.
     autocommit : bool
         The only statement commits by itself, without a BEGIN and a COMMIT.
     primary_key : bool
         Without one, a row that is inserted is certified by its content; the rows of such a class
         are taken as identical, so they share one key.
-    keys : Keys
-        Which rows are written.
-    table : str
-        Classes that name the same table meet in its rows.
     load_data : bool
         The statement is a ``LOAD DATA``.
     pause_s : float
@@ -127,8 +112,7 @@ class TransactionClass:
     session : object
         Session variables of its client, of a type that the model knows; None for the defaults.
     steps : tuple of Step
-        What its transactions do, if that is more than statements of one kind; empty: the one step
-        that ``statements`` to ``table`` describe.
+        What its transactions do instead, if that is more than statements of one kind.
     loop : tuple of int
         Steps that are ``looped``, one after the other, are repeated from so many to so many times:
         each transaction chooses evenly.
@@ -136,17 +120,8 @@ class TransactionClass:
 
     name: str = "write"
     weight: float = 1.0
-    statements: int = 1
-    rows: int = 1
-    row_bytes: int = 100
-    statement_bytes: int | None = None
-    reads: int = 0
-    range_reads: int = 0
-    range_rows: int = 100
     autocommit: bool = True
     primary_key: bool = True
-    keys: Keys = field(default_factory=Keys)
-    table: str = "t1"
     load_data: bool = False
     pause_s: float = 0.0
     xa_hold_s: float | None = None
@@ -157,12 +132,7 @@ class TransactionClass:
     @property
     def parts(self) -> tuple[Step, ...]:
         """Its steps, also if there is only one."""
-        return self.steps or (
-            Step(
-                self.statements, self.rows, self.row_bytes, self.statement_bytes, self.reads,
-                self.range_reads, self.range_rows, self.keys, self.table,
-            ),
-        )  # fmt: skip
+        return self.steps or (self,)
 
     def mean(self, amount: Callable[[Step], int]) -> float:
         """Mean of an amount of all its steps, loops included."""
@@ -175,17 +145,7 @@ class TransactionClass:
         return any(step.statements for step in self.parts)
 
     @property
-    def rows_written(self) -> float:
-        """Rows that a transaction writes, on average."""
-        return self.mean(lambda step: step.rows_written)
-
-    @property
     def long(self) -> bool:
         """Whether its transactions have something that most have not."""
         special = (self.load_data, self.pause_s, self.session, self.xa_hold_s is not None)
         return self.rows > LISTED or any(special)
-
-    @property
-    def text_bytes(self) -> int:
-        """Size of the text of all statements that write, of a class without steps of its own."""
-        return self.parts[0].text_bytes

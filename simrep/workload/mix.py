@@ -79,7 +79,7 @@ class Mix:
         return self._long(one, f"{one.name}/{number}", number, node)
 
     def _maker(self, one: TransactionClass, client: str, number: int, node: int) -> Make:
-        if one.steps:
+        if one.steps or one.for_update:
             return self._in_steps(one, client, number, node)
         if one.long:
             return self._long(one, client, number, node)
@@ -153,13 +153,13 @@ class Mix:
         """Transactions of several steps, some of which are repeated."""
         name, transaction = one.name, self._transaction
         runs: list[tuple[bool, list[_Add]]] = []  # of steps that are repeated, or are not
-        for position, step in enumerate(one.steps):
+        for position, step in enumerate(one.parts):
             if not runs or runs[-1][0] is not step.looped:
                 runs.append((step.looped, []))
             runs[-1][1].append(self._adding(step, f"client/{client}/rows/{name}/{position}"))
         least, most = one.loop
-        once = [step for step in one.steps if not step.looped]
-        again = [step for step in one.steps if step.looped]
+        once = [step for step in one.parts if not step.looped]
+        again = [step for step in one.parts if step.looped]
         totals = [
             (sum(map(amount, once)), sum(map(amount, again)))
             for amount in (_rows_written, _size_bytes, _text_bytes)

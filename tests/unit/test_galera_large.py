@@ -293,7 +293,7 @@ def test_every_fragment_has_the_key_of_identical_rows_once(
 ) -> None:
     cluster = quiet_cluster()
     session = GaleraSession(wsrep_trx_fragment_unit="rows", wsrep_trx_fragment_size=fragment_rows)
-    logs = TransactionClass("logs", rows=rows, primary_key=False, session=session)
+    logs = TransactionClass(name="logs", rows=rows, primary_key=False, session=session)
     one = Mix([], Streams(1)).single(logs, 0, 0)(0.0)
     cluster.client([one])
     cluster.run()
@@ -305,7 +305,7 @@ def test_every_fragment_has_the_key_of_identical_rows_once(
 
 def test_every_part_of_a_load_has_the_key_of_identical_rows() -> None:
     cluster = quiet_cluster(options={"wsrep_load_data_splitting": True})
-    logs = TransactionClass("logs", rows=25_000, primary_key=False, load_data=True)
+    logs = TransactionClass(name="logs", rows=25_000, primary_key=False, load_data=True)
     cluster.client([Mix([], Streams(1)).single(logs, 0, 0)(0.0)])
     cluster.run()
     assert cluster.outcomes == [True]

@@ -133,7 +133,7 @@ def scheduled(one: TransactionClass, at_s: float = 2.5, **how: Any) -> tuple[Cli
 
 
 def test_a_scheduled_transaction_is_submitted_once_and_in_time() -> None:
-    clients, server, recorder = scheduled(TransactionClass("large", rows=5), service_s=0.5)
+    clients, server, recorder = scheduled(TransactionClass(name="large", rows=5), service_s=0.5)
     assert [start for start in server.starts if start[2] == 1] == [(2.5, 1, 1)]
     (journal,) = clients.journals
     assert (journal.name, journal.node, journal.rows) == ("large", 1, 5)
@@ -154,7 +154,7 @@ def test_the_recorder_is_told_on_which_node_and_why_a_transaction_failed(
 
 
 def test_a_scheduled_transaction_that_fails_is_not_repeated() -> None:
-    clients, server, _ = scheduled(TransactionClass("large"), verdict=lambda _: False)
+    clients, server, _ = scheduled(TransactionClass(name="large"), verdict=lambda _: False)
     assert len([start for start in server.starts if start[2] == 1]) == 1
     (journal,) = clients.journals
     assert journal.error == "not told"

@@ -12,7 +12,7 @@ __all__ = ["execution", "row_count"]
 
 def row_count(one: TransactionClass) -> int:
     """Rows that a transaction writes, on average."""
-    return round(one.rows_written)
+    return round(one.mean(lambda step: step.rows_written))
 
 
 def execution(
