@@ -170,15 +170,20 @@ class ServerForm(NodesForm):
         write_s = costs.log_write_us * _US
         if level == 2:
             return write_s
-        return write_s + costs.fsync_us * _US + size / (costs.disk_mb_per_s * 1e6)
+        return write_s + self._fsync_s(size)
+
+    def _fsync_s(self, size: int) -> float:
+        """An fsync, on an idle core with warm caches."""
+        costs = self._server_costs
+        fsync_us = costs.fsync_us + costs.fsync_work_us
+        return fsync_us * _US + size / (costs.disk_mb_per_s * 1e6)
 
     def _binlog_sync_s(self, node: int, size: int) -> float:
         """An fsync of the binary log, and the thread that writes the journal."""
         costs = self._server_costs
         if not self._server_options.sync_binlog:
             return 0.0
-        sync_s = costs.fsync_us * _US + size / (costs.disk_mb_per_s * 1e6)
-        return sync_s + costs.switch_us * _US + self.wake_s(node)
+        return self._fsync_s(size) + costs.switch_us * _US + self.wake_s(node)
 
     def _commit(self, node: int, pace: Pace) -> tuple[Step, ...]:
         costs = self._server_costs

@@ -257,7 +257,14 @@ class ServerCosts(ClientCosts):
     log_write_us: Annotated[Microseconds, prior.LOG_WRITE] = Field(
         5.0, description="one write of the redo log (5-20; 8.0.11 and later: more)"
     )
-    fsync_us: Annotated[Microseconds, prior.FSYNC] = Field(150.0, description="one fsync of a log")
+    fsync_us: Annotated[Microseconds, prior.FSYNC] = Field(
+        150.0, description="one fsync of a log, without what it needs of a core"
+    )
+    fsync_work_us: Annotated[Microseconds, prior.FSYNC_WORK] = Field(
+        0.0,
+        description="CPU of an fsync beside that: system call, file system, driver; together they "
+        "are what a test of the disk tells",
+    )
     disk_mb_per_s: Annotated[Speed, prior.DISK] = Field(
         500.0, description="sequential write bandwidth of the disk"
     )

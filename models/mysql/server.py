@@ -146,7 +146,12 @@ class MysqlServer:
         self.log_bin = log_bin
         self.locks = parts.locks()
         self.switch_s = costs.switch_us * _US
-        self.disk = parts.disk(costs.fsync_us * _US, costs.disk_mb_per_s * 1e6, name=name)
+        self.disk = parts.disk(
+            costs.fsync_us * _US,
+            costs.disk_mb_per_s * 1e6,
+            work_s=costs.fsync_work_us * _US,
+            name=name,
+        )
         redo_kind, binlog_kind = self._log_kinds()
         self.redo = parts.redo_log(
             self.disk,

@@ -20,7 +20,7 @@ from simrep.network.network import Network
 from simrep.server.buffer_pool import BufferPool, miss_probability
 from simrep.server.host import Host
 from simrep.server.process import PacedDisk, PacedFifo
-from simrep.server.storage import Disk
+from simrep.server.storage import Disk, WorkedDisk
 from simrep.workload.fate import Fates
 from simrep.workload.session_costs import SessionCosts
 from simrep.workload.ways import Ways
@@ -156,10 +156,25 @@ class Cluster:
             self.pools[node] = BufferPool(self.clock, line, costs.page_read_s, gap)
         return self.pools[node]
 
-    def disk(self, node: int, fsync_s: float, bytes_per_s: float = inf, *, name: str = "") -> Disk:
-        """The disk of a node: as slow as its machine's, and all that happens to it."""
+    def disk(
+        self,
+        node: int,
+        fsync_s: float,
+        bytes_per_s: float = inf,
+        *,
+        work_s: float = 0.0,
+        name: str = "",
+    ) -> Disk:
+        """The disk of a node: as slow as its machine's, and all that happens to it.
+
+        ``work_s`` is what an fsync takes of a core beside ``fsync_s``.
+        """
         traits = self.traits.get(node)
-        clock, flusher = self.clock_of(node), self.hosts[node].flusher
+        clock, host = self.clock_of(node), self.hosts[node]
+        flusher = host.flusher
         if traits is None or traits.syncs is None:
-            return Disk(clock, fsync_s, bytes_per_s, flusher=flusher, name=name)
-        return PacedDisk(traits.syncs, clock, fsync_s, bytes_per_s, flusher=flusher, name=name)
+            disk = Disk(clock, fsync_s, bytes_per_s, flusher=flusher, name=name)
+        else:
+            pace = traits.syncs
+            disk = PacedDisk(pace, clock, fsync_s, bytes_per_s, flusher=flusher, name=name)
+        return WorkedDisk(host, work_s, disk) if work_s else disk

@@ -190,9 +190,11 @@ class Parts:
         del doing, lap, title
         return Stage(self.clock, serve, f"{self.name}/{name}", **how)
 
-    def disk(self, fsync_s: float, bytes_per_s: float = inf, *, name: str = "") -> Disk:
-        """The disk under its logs; see ``Disk``."""
-        return self.cluster.disk(self.index, fsync_s, bytes_per_s, name=name)
+    def disk(
+        self, fsync_s: float, bytes_per_s: float = inf, *, work_s: float = 0.0, name: str = ""
+    ) -> Disk:
+        """The disk under its logs; see ``Disk`` and, of ``work_s``, ``WorkedDisk``."""
+        return self.cluster.disk(self.index, fsync_s, bytes_per_s, work_s=work_s, name=name)
 
     def redo_log(self, disk: Disk, kind: Callable[..., RedoLog] = RedoLog, **how: Any) -> RedoLog:
         """The redo log of a storage engine; ``kind`` makes it."""

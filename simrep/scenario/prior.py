@@ -92,6 +92,9 @@ FSYNC = Prior(
     "12-60 us on NVMe with power-loss protection (M. Callaghan, 2026), 0.5-5 ms on consumer NVMe, "
     "8-17 ms on a disk of 7200/min",
 )
+FSYNC_WORK = Prior(
+    5.0, 100.0, "own measurements: a third to a half of an fsync of 0.13-0.16 ms on ext4, virtio"
+)
 DISK = Prior(50.0, 5000.0, "a single disk to NVMe")
 LOG_ROW = Prior(8.0, 120.0, "fits: 18-78 us")
 LOG_BYTE = Prior(1.0, 100.0, "fits: 2.5-99 ns")

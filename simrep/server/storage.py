@@ -10,7 +10,7 @@ from simrep.kernel.queues import Fifo
 from simrep.server.host import Host
 from simrep.server.stage import Stage
 
-__all__ = ["Binlog", "Disk", "RedoLog"]
+__all__ = ["Binlog", "Disk", "RedoLog", "WorkedDisk"]
 
 _LOG_BUFFER_BYTES: Final = 16 << 20
 
@@ -86,6 +86,41 @@ class Disk:
         assert self._flusher is not None
         seconds, call, argument = work
         self._clock.at(self._flusher.book(seconds), call, argument)
+
+
+class WorkedDisk(Disk):
+    """A disk whose fsyncs take work on a core before the device has its turn.
+
+    The system call, the file system and the driver run on the caller's core; on a full machine
+    they wait for one, which the device does not.
+
+    Parameters
+    ----------
+    host : Host
+        Whose cores do that work.
+    work_s : float
+        What it takes for one fsync, in seconds, with warm caches.
+    disk : Disk
+        The device itself.
+    """
+
+    def __init__(self, host: Host, work_s: float, disk: Disk) -> None:
+        super().__init__(host.clock, 0.0, name=disk.name)
+        self._disk = disk
+        self._submission = host.routine(work_s)
+        self.transfer = disk.transfer
+
+    def sync(self, size_bytes: float, call: Call, argument: Any = None) -> None:
+        """See ``Disk.sync``."""
+        self.syncs += 1
+        self._submission.go_on(self._submitted, (size_bytes, call, argument))
+
+    def _submitted(self, work: tuple[float, Call, Any]) -> None:
+        self._disk.sync(*work)
+
+    def sync_at(self, size_bytes: float, now: float) -> float:
+        """See ``Disk.sync_at``: nobody who needs a core is alone."""
+        raise ValueError("an fsync that needs a core has no time of its own")
 
 
 class RedoLog:

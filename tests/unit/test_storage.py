@@ -11,7 +11,7 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.queues import Fifo
 from simrep.server.host import Host
 from simrep.server.stage import Stage
-from simrep.server.storage import Binlog, Disk, RedoLog
+from simrep.server.storage import Binlog, Disk, RedoLog, WorkedDisk
 
 MS = 1e-3
 
@@ -225,3 +225,29 @@ def test_joining_with_nothing_serves_nothing(clock: Clock) -> None:
     clock.run()
     assert served.groups == []
     assert served.stage.mean_group == 0.0
+
+
+def test_an_fsync_may_need_a_core_first(clock: Clock, finished: Finished) -> None:
+    # Two at once on one core: the second is submitted when the first is; the device works on both.
+    host = Host(clock, 1)
+    disk = WorkedDisk(host, 0.5 * MS, Disk(clock, 5 * MS))
+    disk.sync(0, finished, "a")
+    disk.sync(0, finished, "b")
+    clock.run()
+    assert finished.at == pytest.approx({"a": 5.5 * MS, "b": 6 * MS})
+    assert disk.syncs == 2
+    assert host.busy_s == pytest.approx(1 * MS)
+
+
+def test_an_fsync_that_needs_a_core_waits_for_it_like_other_work(
+    clock: Clock, finished: Finished
+) -> None:
+    host = Host(clock, 1)
+    disk = WorkedDisk(host, 2 * MS, Disk(clock, 5 * MS, 1e6))
+    host.run(0.5 * MS, lambda _: None)
+    disk.sync(1000, finished, "after")
+    clock.run()
+    assert finished.at == pytest.approx({"after": (0.5 + 2 + 1 + 5) * MS})
+    assert disk.transfer.busy_s == pytest.approx(1 * MS)
+    with pytest.raises(ValueError, match="no time of its own"):
+        disk.sync_at(0, 0.0)
