@@ -111,6 +111,7 @@ costs: st.SearchStrategy[dict[str, float]] = st.one_of(
             "deliver_us": st.sampled_from([0.0, 5.0]),
             "certify_us": st.sampled_from([0.0, 10.0, 2000.0]),
             "garbage_ns": st.sampled_from([0.0, 1e5]),
+            "garbage_transaction_ns": st.sampled_from([0.0, 1e6]),
             "relay_log_us": st.sampled_from([0.0, 10.0]),
             "schedule_us": st.sampled_from([0.0, 5.0]),
             "apply_us": st.sampled_from([0.0, 40.0, 3000.0]),

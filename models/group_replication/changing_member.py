@@ -340,8 +340,7 @@ class ChangingMember(RecoveringMember):
             return
         stable = min(self._stable[member] for member in online)
         self._stable.clear()
-        seconds = self._costs.garbage_ns * 1e-9 * len(self.certifier)
-        self.host.go_on(seconds, self._collected, stable)
+        self.host.go_on(self._garbage_s(len(self.certifier), stable), self._collected, stable)
 
     # -- views -----------------------------------------------------------------------------------
 

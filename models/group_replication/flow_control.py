@@ -65,11 +65,19 @@ class FlowControl:
     def hear(self, statistics: Statistics) -> None:
         """The statistics of a member have arrived."""
         self._members[statistics.member] = statistics
-        if self._active and any(self._over(statistics)):
+        options = self._options
+        if self._active and (
+            statistics.waiting_certification > options.flow_control_certifier_threshold
+            or statistics.waiting_apply > options.flow_control_applier_threshold
+        ):
             self._holds += 1
 
     def _over(self, of: Statistics) -> tuple[bool, bool]:
-        """Whether its certification queue and its applier queue are too long."""
+        """Whether its certification queue and its applier queue are too long.
+
+        A threshold of zero tells nothing about what the member can do. That something waits is
+        above it all the same, and holds the writers (``is_flow_control_needed``).
+        """
         certifier = self._options.flow_control_certifier_threshold
         applier = self._options.flow_control_applier_threshold
         return (0 < certifier < of.waiting_certification, 0 < applier < of.waiting_apply)
@@ -93,7 +101,7 @@ class FlowControl:
     def _hold(self, extra: int) -> int:
         options = self._options
         safe = capacity = _MOST
-        writers = 0
+        writers = behind = 0  # members; of the latter those that apply
         for member in self._members.values():
             over_certifier, over_applier = self._over(member)
             if member.certified:
@@ -103,12 +111,16 @@ class FlowControl:
             if member.applied:
                 safe = min(safe, member.applied)
                 if over_applier:
+                    behind += 1
                     capacity = min(capacity, member.applied)
             writers += member.local > 0
-        least = options.flow_control_min_quota or int(
+        least = int(
             0.05
             * min(options.flow_control_certifier_threshold, options.flow_control_applier_threshold)
         )
+        if not behind:
+            least = options.flow_control_min_recovery_quota or least
+        least = options.flow_control_min_quota or least
         capacity = max(min(capacity, safe), least)
         quota = int(capacity * (1.0 - options.flow_control_hold_percent / 100.0))
         most = options.flow_control_max_quota

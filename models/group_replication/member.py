@@ -151,6 +151,7 @@ class Member:
         self._order = 0  # of the last transaction that has passed certification
         # What members have told since the last garbage collection.
         self._stable: dict[int, int] = {}
+        self._forgotten = 0  # rows of transactions up to here are collected
         self._last = (0, 0, 0)  # certified, applied and local ones at the last statistics message
         self._loops = 0
         self._loops_to_skip = 0
@@ -406,10 +407,18 @@ class Member:
             return
         stable = min(self._stable.values())
         self._stable.clear()
-        seconds = self._costs.garbage_ns * 1e-9 * len(self.certifier)
-        self.host.go_on(seconds, self._collected, stable)
+        self.host.go_on(self._garbage_s(len(self.certifier), stable), self._collected, stable)
+
+    def _garbage_s(self, rows: int, stable: int) -> float:
+        """CPU to look through so many rows, and to forget all transactions up to ``stable``.
+
+        Each transaction has a set of those before it, which goes with the last of its rows.
+        """
+        costs, forgotten = self._costs, max(0, stable - self._forgotten)
+        return (costs.garbage_ns * rows + costs.garbage_transaction_ns * forgotten) * 1e-9
 
     def _collected(self, stable: int) -> None:
+        self._forgotten = stable
         self.certifier.collect(stable, self.channel.received)
         self._applier_module.leave()
 

@@ -67,6 +67,7 @@ class GroupReplicationOptions(ApplierOptions):
         "flow_control_hold_percent": (10, "8.0"),
         "flow_control_release_percent": (50, "8.0"),
         "flow_control_min_quota": (0, "8.0"),
+        "flow_control_min_recovery_quota": (0, "8.0"),
         "flow_control_max_quota": (0, "8.0"),
         "flow_control_member_quota_percent": (0, "8.0"),
         "preemptive_garbage_collection": (False, "8.4"),
@@ -117,13 +118,13 @@ class GroupReplicationOptions(ApplierOptions):
     )
     flow_control_certifier_threshold: int = _option(
         25_000,
-        "transactions waiting for certification that trigger flow control; 0: none do",
+        "transactions waiting for certification above which writers get a quota",
         0,
         _UNBOUNDED,
     )
     flow_control_applier_threshold: int = _option(
         25_000,
-        "transactions waiting to be applied that trigger flow control; 0: none do",
+        "transactions waiting to be applied above which writers get a quota",
         0,
         _UNBOUNDED,
     )
@@ -135,6 +136,12 @@ class GroupReplicationOptions(ApplierOptions):
     )
     flow_control_min_quota: int = _option(
         0, "lowest capacity that is assumed; 0: 5 % of the smaller threshold", 0, _UNBOUNDED
+    )
+    flow_control_min_recovery_quota: int = _option(
+        0,
+        "the same while no member that applies lags, as one that recovers does not; 0: no other",
+        0,
+        _UNBOUNDED,
     )
     flow_control_max_quota: int = _option(0, "highest quota of the group; 0: none", 0, _UNBOUNDED)
     flow_control_member_quota_percent: int = _option(
@@ -247,8 +254,12 @@ class GroupReplicationCosts(ApplierCosts):
         1.0, description="CPU to certify an item of a write set"
     )
     garbage_ns: Annotated[Nanoseconds, prior.GARBAGE] = Field(
-        100.0,
+        150.0,
         description="CPU per item of certification info when it is looked through for garbage",
+    )
+    garbage_transaction_ns: Annotated[Nanoseconds, prior.GARBAGE_TRANSACTION] = Field(
+        450.0,
+        description="CPU then per transaction that is forgotten: its set of what was before it",
     )
     resume_us: Annotated[Microseconds, prior.HAND_OVER] = Field(
         10.0,

@@ -68,7 +68,12 @@ BYTE = Prior(0.5, 20.0, "a copy takes about 1 ns; fits: 3.4-12 ns")
 CERTIFY = Prior(2.0, 20.0, "3-8 us of hash probes; CPU per thread of Group Replication: 15 us")
 CERTIFY_KEY = Prior(0.25, 2.5, "0.3-1 us for two hash probes and an insert")
 KEY_MISS = Prior(0.1, 1.5, "a miss of the caches; fits: 0.26-0.44 us")
-GARBAGE = Prior(20.0, 500.0, "a walk through a hash table: a miss of the caches per item")
+GARBAGE = Prior(
+    50.0, 1000.0, "MySQL's own counters: 150 ns; stalls on servers of 40 cores: 600 ns, some misses"
+)
+GARBAGE_TRANSACTION = Prior(
+    100.0, 1500.0, "MySQL's own counters: 600 ns with one row each, 150 ns of which are the row's"
+)
 APPLY = Prior(5.0, 400.0, "fits: 11-360 us")
 LATCH = Prior(
     0.5, 20.0, "a server of 40 cores stops growing at 50,000-500,000 rows written per second"

@@ -48,6 +48,7 @@ GROUP_COSTS = {
     "certify_us": 10.0,
     "certify_row_us": 1.0,
     "garbage_ns": 100.0,
+    "garbage_transaction_ns": 0.0,
     "relay_log_us": 10.0,
     "schedule_us": 5.0,
     "apply_us": 40.0,

@@ -113,7 +113,7 @@ def test_statistics_and_garbage_collection_are_those_of_played_members(
         "cluster": {
             "model": "group_replication",
             "nodes": 3,
-            "costs": {"apply_us": 3000.0, "garbage_ns": 900.0},
+            "costs": {"apply_us": 3000.0, "garbage_ns": 900.0, "garbage_transaction_ns": 7e4},
         },
         "network": {"rtt_ms": 5.0},
         "workload": {"preset": "sysbench-oltp-insert", "threads": 4},

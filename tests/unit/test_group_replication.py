@@ -251,7 +251,8 @@ def test_what_one_member_has_not_applied_is_kept() -> None:
 
 
 def test_garbage_collection_holds_up_certification() -> None:
-    cluster = calm_group(EQUIDISTANT, costs={"garbage_ns": 1000 * MS})
+    costs = {"garbage_ns": 1000 * MS, "garbage_transaction_ns": 0.0}
+    cluster = calm_group(EQUIDISTANT, costs=costs)
     cluster.client([insert(0, 500)], begin_s=QUIET_S)
     cluster.client([updates(1, 0, number) for number in range(60)], begin_s=58.5)
     cluster.clock.run(63.0)
@@ -261,6 +262,25 @@ def test_garbage_collection_holds_up_certification() -> None:
     assert rows > 500
     assert waits[-1] == pytest.approx(0.001 * rows, abs=2 * COMMIT_S)
     assert waits[-2] < 3 * COMMIT_S
+
+
+def test_each_transaction_that_is_forgotten_takes_its_time() -> None:
+    # Two minutes: those that were forgotten after the first one are no longer there.
+    costs = {"garbage_ns": 0.0, "garbage_transaction_ns": 1000 * MS}
+    cluster = calm_group(EQUIDISTANT, costs=costs)
+    cluster.client([insert(number, 10) for number in range(500)], begin_s=QUIET_S)
+    cluster.client([updates(1, 0, number) for number in range(60)], begin_s=58.5)
+    cluster.client([updates(2, 0, number) for number in range(60)], begin_s=118.5)
+    cluster.clock.run(123.0)
+    ends = [attempt for attempt in cluster.committed if attempt.began_s > 58.0]
+    longest = [
+        max(attempt.ended_s - attempt.began_s for attempt in ends if low < attempt.began_s < high)
+        for low, high in [(58.0, 100.0), (100.0, 123.0)]
+    ]
+    before = [sum(one.ended_s < at for one in cluster.committed) for at in (59.5, 119.5)]
+    assert longest[0] == pytest.approx(0.001 * before[0], rel=0.1)
+    assert longest[1] == pytest.approx(0.001 * (before[1] - before[0]), rel=0.5)
+    assert longest[1] < longest[0]
 
 
 def test_too_many_rows_are_forgotten_at_once_if_asked_for() -> None:

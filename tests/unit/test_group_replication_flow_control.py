@@ -61,10 +61,13 @@ def test_a_queue_above_its_threshold_sets_a_quota(queue: str, length: int, holds
 
 
 @pytest.mark.parametrize("queue", ["certifier", "applier"])
-def test_a_threshold_of_zero_is_never_passed(queue: str) -> None:
+def test_above_a_threshold_of_zero_is_whatever_waits(queue: str) -> None:
+    # The slowest counts as if nobody lagged, and there is no least quota.
     waiting = {"certifier": "waiting_certification", "applier": "waiting_apply"}[queue]
     options = {f"{queue}_threshold": 0}
-    assert quota(member(1, **{waiting: 10**6}), **options) == 0
+    assert quota(member(1), **options) == 0
+    assert quota(member(1, **{waiting: 1}), **options) == 2700
+    assert quota(member(1, applied=3, **{waiting: 1}), **options) == 2
 
 
 def test_disabled_there_is_no_quota() -> None:
@@ -110,6 +113,16 @@ def test_it_is_not_less_than_a_twentieth_of_the_smaller_threshold(
     options: dict[str, int], expected: int
 ) -> None:
     assert quota(member(0), member(1, waiting_apply=LIMIT + 1, applied=3), **options) == expected
+
+
+def test_members_that_recover_have_a_least_quota_of_their_own() -> None:
+    # Who recovers applies nothing yet by this channel: nobody who applies is behind.
+    recovering = member(1, waiting_apply=LIMIT + 1, applied=0)
+    assert quota(member(0, applied=40), recovering, min_recovery_quota=500) == 450
+    assert quota(member(0), recovering, min_recovery_quota=500) == 2700
+    assert quota(member(0, applied=40), LAGS, min_recovery_quota=500) == LEAST * 9 // 10
+    least = {"min_recovery_quota": 500, "min_quota": 200}
+    assert quota(member(0, applied=40), recovering, **least) == 180
 
 
 def test_at_most_max_quota_and_that_always() -> None:
@@ -162,6 +175,23 @@ def test_the_quota_grows_by_half_per_period() -> None:
     assert released(3, release_percent=100) == [1800, 3600, 7200]
     assert released(3, hold_percent=100) == [1, 2, 3]
     assert released(3, max_quota=2000) == [1800, 2000, 2000]
+
+
+def test_a_group_of_64_clients_takes_the_steps_of_a_real_one() -> None:
+    # Commits of ten seconds on end of a MySQL 9.7 group (dataset flow-control, threshold 100, no
+    # delay) while no member lagged: the 64 that waited, and the quota.
+    real = [70, 73, 77, 83, 92, 106, 127, 158, 205, 275]
+    control, clients = flow_control(), 64
+    control.quota = 4  # of the second before
+    commits = []
+    for _ in real:
+        while control.admit():
+            pass
+        for _ in range(clients - 1):
+            control.admit()
+        control.step()
+        commits.append(clients + control.quota)
+    assert commits == real
 
 
 def test_in_the_end_it_is_lifted() -> None:

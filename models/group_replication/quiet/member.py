@@ -363,11 +363,11 @@ class QuietMember(Member):
 
     def garbage_s(self, rows: int) -> float:
         """What it takes to look through the certification information, in seconds."""
-        return self._costs.garbage_ns * 1e-9 * rows
+        return self._garbage_s(rows, min(self._stable.values()))
 
     def collect_garbage(self, place: int) -> int:
         """What all members have committed can conflict no more: gives the rows that are left."""
-        stable = min(self._stable.values())
+        self._forgotten = stable = min(self._stable.values())
         self._stable.clear()
         self._collections += 1
         collected, rows = self._verdicts.collect(place, stable)
