@@ -14,6 +14,7 @@ from simrep.scenario.table import (
     Iterations,
     Milliseconds,
     Name,
+    Pages,
     Repeats,
     Rows,
     Seconds,
@@ -219,6 +220,15 @@ class StepTable(StatementsTable):
         description="a SELECT ... FOR UPDATE of its rows goes before each statement that writes",
     )
     loop: bool = Field(False, strict=True, description="it is repeated with its neighbours")
+    pages: Pages | None = Field(
+        None,
+        description="pages of data that each statement needs which changes existing rows: 0 if "
+        "they are of a small table, which stays in memory; default: those of its rows, which are "
+        "neighbours",
+    )
+    read_pages: Pages | None = Field(
+        None, description="the same of each statement that reads; scattered rows have a page each"
+    )
 
     @model_validator(mode="after")
     def _sensible(self) -> Self:
@@ -232,7 +242,13 @@ class StepTable(StatementsTable):
 
     def step(self) -> Step:
         """The same for the engine."""
-        return Step(**self.kind(), for_update=self.for_update, looped=self.loop)
+        return Step(
+            **self.kind(),
+            for_update=self.for_update,
+            looped=self.loop,
+            pages=self.pages,
+            read_pages=self.read_pages,
+        )
 
 
 class ClassTable(KindTable):

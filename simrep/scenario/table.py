@@ -37,6 +37,7 @@ __all__ = [
     "Name",
     "Nanoseconds",
     "NotNegative",
+    "Pages",
     "Period",
     "Positive",
     "Queued",
@@ -236,6 +237,7 @@ Rows = Annotated[
     Reason("no server writes or reads more than 10^9 rows in one statement"),
 ]
 StepRows = Annotated[int, _counted(1, 1000), Reason("of more, a class has no other statements")]
+Pages = Annotated[int, _counted(0, 100_000), Reason("a statement that reads 1.6 GB is a scan")]
 Repeats = Annotated[int, _counted(1, 1000), Reason("a transaction of more has many rows instead")]
 Warehouses = Annotated[int, _counted(1, 1_000_000), Reason("a million take 100 TB")]
 TableRows = Annotated[int, _counted(1, 10**12), Reason("no table has more than 10^12 rows")]

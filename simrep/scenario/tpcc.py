@@ -8,7 +8,10 @@ Notes
 Simplified: rows are chosen independently and evenly (a district need not be one of its warehouse,
 ``NURand`` is left out); one new order in a hundred, which rolls back, commits; an order has as
 many lines in each of its statements as its loop says, and 10 where others read or write them;
-foreign keys are not checked.
+foreign keys are not checked. Of data larger than memory, pages of warehouses, districts and items
+are always there, and so are those of the oldest orders of a district, which its delivery before
+has read, and of its latest; of the stock that ``stock_level`` reads, half of the pages are there,
+because the orders of the last minute have changed it.
 
 References
 ----------
@@ -42,6 +45,7 @@ _INSERTED_LINES = 65  # of one of several lines in a statement: its share of the
 
 _DISTRICTS, _CUSTOMERS, _ITEMS = 10, 30_000, 100_000  # of a warehouse
 _LINES = (5, 15)  # of an order
+_STOCK_PAGES = 100  # half of those of twenty orders with ten lines
 
 
 class TpccTable(Table):
@@ -124,18 +128,21 @@ def _mix(steps: Mapping[str, list[dict[str, Any]]], weights: list[int]) -> list[
 
 def _sysbench(rows: _Rows) -> list[dict[str, Any]]:
     again = {"loop": True}
+    oldest = {"pages": 0, **again}
     steps = {
         "new_order": [
-            rows.update("district", _DISTRICTS, _DISTRICT, reads=1, for_update=True),
+            rows.update("district", _DISTRICTS, _DISTRICT, reads=1, for_update=True, pages=0),
             _insert("orders", _INSERTED_ORDER),
             _insert("new_orders", _NEW_ORDER),
-            rows.update("stock", _ITEMS, _STOCK, reads=1, for_update=True, **again),
+            rows.update(
+                "stock", _ITEMS, _STOCK, reads=1, read_pages=0, for_update=True, **again
+            ),
             _insert("order_line", _INSERTED_LINE, **again),
         ],
         "payment": [
-            rows.update("warehouse", 1, _WAREHOUSE),
-            rows.update("district", _DISTRICTS, _DISTRICT, reads=1),
-            _reads(),
+            rows.update("warehouse", 1, _WAREHOUSE, pages=0),
+            rows.update("district", _DISTRICTS, _DISTRICT, pages=0, reads=1, read_pages=0),
+            _reads(read_pages=0),
             # By name in 60 of 100: a count and a list of three customers on average.
             _reads(3),
             rows.update("customer", _CUSTOMERS, _CUSTOMER, for_update=True),
@@ -143,15 +150,16 @@ def _sysbench(rows: _Rows) -> list[dict[str, Any]]:
         ],
         "order_status": [_reads(3, 2), _reads(10, 2)],
         "delivery": [
-            rows.update("oldest_order", _DISTRICTS, _NEW_ORDER, for_update=True, **again),
-            rows.update("orders_due", _DISTRICTS, _ORDER, reads=1, **again),
-            rows.update("lines_due", 10 * _DISTRICTS, _ORDER_LINE, 10, **again),
+            rows.update("oldest_order", _DISTRICTS, _NEW_ORDER, for_update=True, **oldest),
+            rows.update("orders_due", _DISTRICTS, _ORDER, reads=1, read_pages=0, **oldest),
+            rows.update("lines_due", 10 * _DISTRICTS, _ORDER_LINE, 10, **oldest),
             rows.update(
-                "customer", _CUSTOMERS, _CUSTOMER, range_reads=1, range_rows=10, **again
+                "customer", _CUSTOMERS, _CUSTOMER, range_reads=1, range_rows=10, read_pages=0,
+                **again,
             ),
         ],
         # The lines of twenty orders, and the stock of each.
-        "stock_level": [_reads(), _reads(400)],
+        "stock_level": [_reads(read_pages=0), _reads(400, read_pages=_STOCK_PAGES)],
     }  # fmt: skip
     return _mix(steps, [10, 10, 1, 1, 1])
 
@@ -160,18 +168,19 @@ def _go_tpc(rows: _Rows) -> list[dict[str, Any]]:
     again = {"loop": True}
     steps = {
         "new_order": [
-            rows.update("district", _DISTRICTS, _DISTRICT, reads=1, for_update=True),
+            rows.update("district", _DISTRICTS, _DISTRICT, reads=1, for_update=True, pages=0),
             _insert("orders", _INSERTED_ORDER),
             _insert("new_orders", _NEW_ORDER),
-            _reads(10, 2),  # items, and their stock FOR UPDATE, which the next step locks
+            # Items, and their stock FOR UPDATE, whose rows and pages the next step locks and needs.
+            _reads(10, 2, read_pages=0),
             rows.update("stock", _ITEMS, _STOCK, **again),
             _insert("order_line", _INSERTED_LINES, rows=10),
         ],
         "payment": [
-            rows.update("district", _DISTRICTS, _DISTRICT),
-            _reads(),
-            rows.update("warehouse", 1, _WAREHOUSE),
-            _reads(),
+            rows.update("district", _DISTRICTS, _DISTRICT, pages=0),
+            _reads(read_pages=0),
+            rows.update("warehouse", 1, _WAREHOUSE, pages=0),
+            _reads(read_pages=0),
             _reads(3),  # by name in 60 of 100
             rows.update("customer", _CUSTOMERS, _CUSTOMER, for_update=True),
             _insert("history", _HISTORY),
@@ -179,14 +188,14 @@ def _go_tpc(rows: _Rows) -> list[dict[str, Any]]:
         "order_status": [_reads(3, 2), _reads(10, 2)],
         "delivery": [
             # For all ten districts: they are locked one by one, and deleted by one statement.
-            _reads(statements=9),
-            rows.update("oldest_order", _DISTRICTS, _NEW_ORDER, 10, for_update=True),
-            rows.update("orders_due", _DISTRICTS, _ORDER, 10),
-            _reads(10),
-            rows.update("lines_due", 10 * _DISTRICTS, _ORDER_LINE, 100),
-            _reads(100),
+            _reads(statements=9, read_pages=0),
+            rows.update("oldest_order", _DISTRICTS, _NEW_ORDER, 10, for_update=True, pages=0),
+            rows.update("orders_due", _DISTRICTS, _ORDER, 10, pages=0),
+            _reads(10, read_pages=0),
+            rows.update("lines_due", 10 * _DISTRICTS, _ORDER_LINE, 100, pages=0),
+            _reads(100, read_pages=0),
             rows.update("customer", _CUSTOMERS, _CUSTOMER, **again),
         ],
-        "stock_level": [_reads(), _reads(400)],
+        "stock_level": [_reads(read_pages=0), _reads(400, read_pages=_STOCK_PAGES)],
     }
     return _mix(steps, [45, 43, 4, 4, 4])

@@ -42,6 +42,11 @@ class Step:
         A ``SELECT ... FOR UPDATE`` of the same rows goes before each statement that writes.
     looped : bool
         It belongs to the loop of its transaction.
+    pages : int or None
+        Pages of data that each statement needs which changes existing rows, or the ``SELECT ...
+        FOR UPDATE`` before it; None: those of its rows, which are neighbours.
+    read_pages : int or None
+        The same of each statement that reads.
     """
 
     statements: int = 1
@@ -55,6 +60,8 @@ class Step:
     table: str = "t1"
     for_update: bool = False
     looped: bool = False
+    pages: int | None = None
+    read_pages: int | None = None
 
     @property
     def statement_count(self) -> int:

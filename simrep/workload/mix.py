@@ -189,7 +189,7 @@ class Mix:
 
     def _adding(self, step: Step, path: str) -> _Add:
         """What adds the statements of a step, and the keys of the rows that they write."""
-        reads = _reading(step.reads, step.range_reads, step.range_rows)
+        reads = _reading(step.reads, step.range_reads, step.range_rows, step.read_pages)
         number, rows = step.statements, step.rows
         if not number or step.keys.distribution == "fresh":
             inserts = (*reads, *(Statement(0, rows),) * number)
@@ -202,14 +202,16 @@ class Mix:
             return insert
         first, table_rows = self._first[step.table], step.keys.rows
         row: Any = self._streams.stream(path, step.keys.draw(first))
+        pages = step.pages
+        last_pages = 0 if pages is not None and step.for_update else pages
 
         def update(statements: list[Statement], keys: list[Hashable]) -> None:
             statements += reads
             for _ in range(number):
                 locks = _neighbours(int(row()), rows, first, table_rows)
                 if step.for_update:
-                    statements.append(Statement(rows, 0, locks))
-                statements.append(Statement(0, rows, locks))
+                    statements.append(Statement(rows, 0, locks, None, pages))
+                statements.append(Statement(0, rows, locks, None, last_pages))
                 keys += locks
 
         return update
@@ -311,8 +313,11 @@ def _reads(one: TransactionClass) -> tuple[Statement, ...]:
 
 
 @lru_cache(maxsize=256)  # the same statements for all clients: they are compared quickly
-def _reading(reads: int, range_reads: int, range_rows: int) -> tuple[Statement, ...]:
-    return (Statement(1, 0),) * reads + (Statement(range_rows, 0),) * range_reads
+def _reading(
+    reads: int, range_reads: int, range_rows: int, pages: int | None = None
+) -> tuple[Statement, ...]:
+    single = Statement(1, 0, pages=pages)
+    return (single,) * reads + (Statement(range_rows, 0, pages=pages),) * range_reads
 
 
 def _neighbours(row: int, number: int, first: int, table_rows: int) -> tuple[int, ...]:

@@ -17,8 +17,11 @@ def pages_needed(transaction: Transaction, statement: Statement) -> int:
     """Pages that must be in memory for a short statement: of rows that it reads or locks.
 
     Rows that it inserts are appended to pages that are there. Rows that a statement before it has
-    locked (``SELECT ... FOR UPDATE``) are there, too.
+    locked (``SELECT ... FOR UPDATE``) are there, too. A statement may say it itself: rows that
+    are not neighbours have a page each, and those of a small table are always there.
     """
+    if statement.pages is not None:
+        return statement.pages
     pages = pages_of(statement.rows_read)
     locks, written = statement.locks, statement.rows_written
     if locks and written and not _locked_before(transaction, statement):

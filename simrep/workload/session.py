@@ -540,10 +540,11 @@ class Sessions(Generic[T]):
                 listed = listed[rows:]
             yield self._host.work(seconds + self._step.cost(self._row_s * rows))
             if self._pool is not None:
-                before = statement.rows_written - left
+                before, said = statement.rows_written - left, statement.pages
                 if not before:
-                    yield from self._pool.need(pages_of(statement.rows_read), False)
-                if locked:  # others are appended
+                    needed = pages_of(statement.rows_read) if said is None else said
+                    yield from self._pool.need(needed, said is not None and bool(locked))
+                if locked and said is None:  # others are appended
                     yield from self._pool.need(pages_of(before + rows) - pages_of(before), True)
             seconds = 0.0
             left -= rows

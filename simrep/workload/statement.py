@@ -25,9 +25,13 @@ class Statement:
     scan : range or None
         Existing neighbouring rows that it locks as it comes to them, too many to list in
         ``locks``.
+    pages : int or None
+        Pages of data that it needs; None: those of ``rows_read`` and ``locks``, if all of them
+        are neighbours.
     """
 
     rows_read: int = 0
     rows_written: int = 1
     locks: tuple[Hashable, ...] = ()
     scan: range | None = None
+    pages: int | None = None

@@ -152,3 +152,45 @@ def test_a_skew_is_refused_where_all_data_are_in_memory() -> None:
     content["cluster"]["hot_share"] = 0.5
     with pytest.raises(ScenarioError, match=r"cluster\.hot_share: decides which pages .* 0\.5"):
         simrep.run(content)
+
+
+def test_scattered_rows_have_a_page_each() -> None:
+    neighbours = {"range_reads": 1, "range_rows": 10}
+    together, apart = (
+        simrep.run(scenario(1, HALF, work={"step": [one]})).latency_s["mean"]
+        for one in (neighbours, {**neighbours, "read_pages": 10})
+    )
+    # 9 pages more, every second one in 1 ms; a standard deviation below 0.4 ms of about 50 means.
+    assert apart - together == pytest.approx(9 * 0.5 * 0.001, rel=0.3)
+
+
+@pytest.mark.parametrize("for_update", [False, True])
+def test_a_small_table_stays_in_memory(for_update: bool) -> None:
+    small = {"reads": 1, "read_pages": 0, "pages": 0, "for_update": for_update, **update(2)}
+    in_memory, on_disk = (
+        simrep.run(scenario(1, options, work={"step": [small]})) for options in ({}, HALF)
+    )
+    assert on_disk.throughput_tps == in_memory.throughput_tps
+    pages = next(one for one in on_disk.stations if one.name == "n1/pages")
+    assert pages.visits == 0
+
+
+def test_what_a_locking_read_has_read_is_there_for_the_update() -> None:
+    scattered = {"pages": 10, **update(10)}
+    at_once, locked_before = (
+        simrep.run(scenario(1, HALF, work={"step": [one]})).latency_s["mean"]
+        for one in (scattered, {**scattered, "for_update": True})
+    )
+    # 5 ms of reads, once; the other statement takes 0.5 ms.
+    assert locked_before - at_once == pytest.approx(0.0005, abs=0.0015)
+
+
+def test_a_streaming_transaction_needs_the_same_pages() -> None:
+    step = {"read_pages": 10, "range_reads": 1, "range_rows": 10, "pages": 0, **update(1)}
+    whole, streamed = (
+        simrep.run(scenario(1, {**HALF, **more}, model="galera", work={"step": [step]})).latency_s[
+            "mean"
+        ]
+        for more in ({}, {"wsrep_trx_fragment_size": 1_000_000})
+    )
+    assert streamed == pytest.approx(whole, rel=0.25)
