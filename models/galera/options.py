@@ -354,13 +354,16 @@ class GaleraOptions(BaseModel):
         True, description="version trait: there is streaming replication (Galera 4)"
     )
     gap_when_blocked: bool = Field(
-        True, description="version trait: a node whose window is exhausted still acknowledges"
+        True,
+        description="version trait: a node whose window is exhausted still acknowledges "
+        "(25.3.22 and later)",
     )
     output_queue_messages: int = Field(
         0,
         ge=0,
         le=2147483647,
-        description="version trait: output queue limit in messages (0: 1 MiB instead)",
+        description="version trait: output queue limit in messages (0: 1 MiB instead, and an "
+        "answer asked for every 128 KiB: 25.3.29 and later)",
     )
 
     @model_validator(mode="after")

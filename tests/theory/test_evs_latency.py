@@ -173,6 +173,18 @@ def test_a_burst_is_answered_once_per_128_kib(burst: int, answers: int) -> None:
     assert group.network.link(1, 0).messages == 2 * (1 + answers)
 
 
+@pytest.mark.parametrize("burst", [1, 5, 6, 11])
+def test_before_that_limit_a_burst_is_answered_once(burst: int) -> None:
+    # Versions that limit the output queue to 128 messages ask for answers at the end of a burst.
+    options = EvsOptions(send_window=512, user_send_window=1, queue_limit_messages=128)
+    group = EvsGroup(symmetric(3), options)
+    for number in range(1 + burst):
+        group.members[0].send(number, FRAGMENT)
+    group.clock.run()
+    assert [d.payload for d in group.deliveries if d.member == 1] == list(range(1 + burst))
+    assert group.network.link(1, 0).messages == 2 * (1 + 1)
+
+
 def test_a_full_output_queue_refuses() -> None:
     member = EvsGroup(symmetric(3)).members[0]
     taken = 0

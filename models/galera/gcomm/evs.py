@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import islice
+from math import inf
 from typing import Any, Final
 
 from simrep.modelling import Clock, Deliver, Mesh, deque
@@ -26,7 +27,8 @@ __all__ = ["AGGREGATE_BYTES", "Evs", "EvsOptions"]
 _HEADER_BYTES: Final = 120  # EVS user header, gmcast, frame with checksum, TCP/IP
 _GAP_BYTES: Final = 110
 AGGREGATE_BYTES: Final = 8  # header of one message inside an aggregate
-_FEEDBACK_BYTES: Final = 1 << 17  # at most 128 KiB may ask receivers to hold their completions back
+# At most 128 KiB may ask receivers to hold their completions back.
+_FEEDBACK_BYTES: Final[float] = 1 << 17
 _MAX_RANGE: Final = 0xFF  # the range of a message is one byte on the wire
 
 
@@ -41,10 +43,14 @@ class EvsOptions:
     use_aggregate: bool = True  # pack queued messages into one, up to the mtu
     keepalive_period_s: float = 1.0  # between empty messages of every member, under load too
     mtu_bytes: int = 32600  # larger writesets travel as fragments; gcomm: 32768 less headers
-    # What of the output queue makes ``send`` refuse: late 3.x and 4.x; Galera 2 (128; 0: no limit).
+    # What of the output queue makes ``send`` refuse: bytes from 25.3.29 and 26.4.4 on, 128 messages
+    # before (0: no limit). Versions that count messages hold completions back for any number of
+    # bytes: both came with codership/galera issue 554.
     queue_limit_bytes: int = 1 << 20
     queue_limit_messages: int = 0
-    gap_when_blocked: bool = True  # a window that is exhausted still acknowledges: 3.25.37 and 4
+    # A window that is exhausted still acknowledges: from 25.3.22 on (July 2017; its change log has
+    # it as GAL-521), and 26.4.
+    gap_when_blocked: bool = True
 
 
 def _ignore(*_: Any) -> None:
@@ -80,6 +86,7 @@ class Evs:
         self._queue: deque[tuple[Any, int]] = deque()  # what waits to be sent
         self._output_bytes = 0
         self._since_feedback = 0
+        self._feedback_bytes = inf if options.queue_limit_messages else _FEEDBACK_BYTES
         self._undelivered: list[tuple[int, int, EvsMessage]] = []
         self._delivering = False
         self._deliver_all: Callable[[tuple[Any, ...]], object] | None = None
@@ -211,7 +218,7 @@ class Evs:
         if window < 0:  # keepalive: exempt from the window, but tells when the queue is long
             more = len(self._queue) > 1
         elif len(self._queue) > max(from_queue, 1) and first + 1 <= self._safe + window:
-            more = self._since_feedback + size < _FEEDBACK_BYTES
+            more = self._since_feedback + size < self._feedback_bytes
         if more:
             self._since_feedback += size
         else:
