@@ -25,6 +25,7 @@ from simrep.runs.incidents import faults_of
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.table import seconds
 from simrep.server.host import Host
+from simrep.server.shared import SharedHost
 from simrep.server.thread import Thread
 from simrep.workload.clients import Clients, Recorder, Server
 from simrep.workload.failover import FailoverClients, groups_of
@@ -76,6 +77,11 @@ def build_host(
     )
 
 
+def _program(host: Host) -> Host:
+    """A program of its own, where a machine tells programs apart."""
+    return host.program() if isinstance(host, SharedHost) else host
+
+
 def _relay(setup: Setup, host: Host) -> Relay | None:
     """The delay relay of a test rig: one thread on the machine that all nodes share."""
     if not setup.scenario.network.relay_us:
@@ -109,8 +115,14 @@ def build_cluster(
     }
     hosts = [machines[name] for name in setup.placement]
     processes = build_processes(setup, hosts)
-    servers = [processes.get(node, host) for node, host in enumerate(hosts)]
+    servers = [processes.get(node, _program(host)) for node, host in enumerate(hosts)]
     client_hosts = servers
+    if any(isinstance(host, SharedHost) for host in hosts):  # those of a machine are one program
+        programs = {host: _program(host) for host in hosts}
+        client_hosts = [
+            programs[host] if isinstance(host, SharedHost) else server
+            for host, server in zip(hosts, servers, strict=True)
+        ]
     if workload.client == "own":
         client_hosts = [Host(clock, _NEVER_CONTENDED, name="clients/cpu")] * len(names)
     eventful = bool(setup.changes) or any(path.troubles for path in setup.paths.values())

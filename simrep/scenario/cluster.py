@@ -102,6 +102,12 @@ class MachineTable(Table):
     variation: Annotated[Variation | None, prior.VARIATION] = Field(
         None, description="coefficient of variation of CPU demands; default: 0"
     )
+    autogroup: bool | None = Field(
+        None,
+        description="its scheduler is fair between programs first, each server and all clients, "
+        "then between threads of each (Linux: sched_autogroup_enabled, or a container for each); "
+        "default: one queue in order of arrival",
+    )
     parallel_syncs: Cores | None = Field(
         None,
         description="fsyncs that its disk works on at a time, for all nodes on it (1: one spindle "
@@ -123,6 +129,7 @@ DEFAULT_MACHINE = MachineTable(
     cold_after_ms=2.0,
     wakeup_us=0.0,
     variation=0.0,
+    autogroup=False,
 )
 
 

@@ -1,0 +1,326 @@
+"""A machine on which several programs run, between which its scheduler is fair."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+from simrep.kernel.clock import Clock
+from simrep.kernel.deque import deque
+from simrep.kernel.streams import Stream, Streams
+from simrep.server.host import Call, Host, Routine, Spin, Visit
+
+__all__ = ["Program", "SharedHost"]
+
+
+class _Turn(Visit):
+    """A visit that knows whose it is."""
+
+    __slots__ = ("program", "turn_s")
+    program: Program
+    turn_s: float  # since when its core has been its program's
+
+    def happen(self) -> None:
+        """See ``Happening.happen``."""
+        host: Any = self.host  # which is a SharedHost
+        if self.seconds > host.slice_s:
+            self.seconds -= host.slice_s
+            host.give_way(self)
+            return
+        host._ending = self
+        self.call(self.argument)
+        if host._ending is not None:
+            host._ending = None
+            host.leave(self)
+        elif self.used < host.slice_s or not host._waiting:  # it goes on
+            host._start(self)
+        else:
+            host.give_way(self)
+
+
+class _SpinningTurn(_Turn):
+    __slots__ = ()
+
+    def happen(self) -> None:
+        """See ``Happening.happen``."""
+        if self.seconds > -inf:  # else it has stopped
+            super().happen()
+
+
+class SharedHost(Host):
+    """k cores that are divided between programs, and within a program between its threads.
+
+    A core stays with a program while that has threads to run, for a slice at most; then it is the
+    turn of the program that has used least. Which of its threads comes is open: they have slept
+    for different times, so that any of them may be the one that has used least; those that have
+    used a slice come last. A thread that is woken by another program preempts its waker if its own
+    program has used less, and else waits with its own.
+
+    Parameters
+    ----------
+    clock, cores, name, **traits
+        As for ``Host``.
+    streams : Streams
+        Source of the order in which threads of a program come.
+
+    Notes
+    -----
+    Linux makes a group of all threads of a session (autogroup) or of a container (cgroup), and is
+    fair between groups first, then between the threads of each. The core stays with the group of a
+    thread that falls asleep (``set_next_buddy`` in ``dequeue_entities``). A group that has slept
+    keeps what it was ahead or behind, but no more than a slice (``place_entity``,
+    ``update_entity_lag``). Simplified: the cores have one queue together, all groups weigh the
+    same, and a thread keeps no account of its own.
+
+    References
+    ----------
+    Linux 6.18, kernel/sched/fair.c
+    """
+
+    __slots__ = ("_chance", "_others", "_programs", "_used_least_s", "_waiting")
+
+    def __init__(
+        self, clock: Clock, cores: int, *, streams: Streams, name: str = "", **traits: Any
+    ) -> None:
+        super().__init__(clock, cores, streams=streams, name=name, **traits)
+        self._chance: Stream = streams.uniform(f"host/{name}/order")
+        self._waiting = 0
+        self._used_least_s = 0.0  # by the program whose turn was last
+        self._programs: list[Program] = []
+        self._others = self.program()
+
+    def program(self) -> Program:
+        """A further program, by the words of a machine."""
+        program = Program(self)
+        self._programs.append(program)
+        return program
+
+    def run(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """See ``Host.run``."""
+        self.start_work(self._others, seconds, call, argument)
+
+    def go_on(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """See ``Host.go_on``."""
+        self.go_on_with(self._others, seconds, call, argument)
+
+    def routine(self, seconds: float) -> Routine:
+        """See ``Host.routine``."""
+        return Routine(self, seconds)
+
+    def _go_through(self, work: tuple[list[float], int, Call, Any]) -> None:
+        self.go_on(work[0][work[1]], self._part_done, work)
+
+    def spin(self) -> Spin:
+        """See ``Host.spin``."""
+        return self.start_spin(self._others)
+
+    def stop(self, spin: Any, call: Call, argument: Any = None) -> None:
+        """See ``Host.stop``."""
+        program: Program = spin.program
+        if spin in program.ready or spin in program.spent:
+            spin.seconds = 0.0
+            spin.call = call
+            spin.argument = argument
+            return
+        unused_s = spin.since + self.spin_s - self.clock._now
+        self.busy_s -= unused_s
+        program.used_s -= unused_s
+        spin.seconds = -inf
+        turn = _Turn(self, 0.0, call, argument)
+        turn.program = program
+        turn.turn_s = spin.turn_s
+        turn.used = 0.0
+        self._start(turn)
+
+    # -- for its programs ----------------------------------------------------------------------
+
+    def start_work(self, program: Program, seconds: float, call: Call, argument: Any) -> None:
+        """Work of a program: ``run``."""
+        self.visits += 1
+        if self._idle:
+            seconds += self.wakeup_s
+            if not seconds > 0.0:
+                call(argument)
+                return
+        turn = _Turn(self, seconds, call, argument)
+        turn.program = program
+        self._admit(turn)
+
+    def go_on_with(self, program: Program, seconds: float, call: Call, argument: Any) -> None:
+        """Work of a program on the core on which work has just ended: ``go_on``."""
+        turn: Any = self._ending
+        if turn is None:
+            self.start_work(program, seconds, call, argument)
+            return
+        if turn.program is not program:
+            if not program.waiting:
+                self._wake(program)
+            if program.used_s >= turn.program.used_s:  # it does not preempt its waker
+                self.start_work(program, seconds, call, argument)
+                return
+            turn.program = program
+            turn.turn_s = self.clock._now
+        self._ending = None
+        turn.seconds = seconds
+        turn.call = call
+        turn.argument = argument
+
+    def start_spin(self, program: Program) -> Spin:
+        """A thread of a program waits busily: ``spin``."""
+        self.visits += 1
+        spin = _SpinningTurn(self, inf, _nothing, None)
+        spin.program = program
+        self._admit(spin)
+        return spin
+
+    def _admit(self, turn: _Turn) -> None:
+        """Work that wants a core, now or when it is its turn."""
+        program = turn.program
+        if not program.waiting:
+            self._wake(program)
+        if self._idle:
+            self._idle -= 1
+            turn.used = 0.0
+            turn.turn_s = self.clock._now
+            self._start(turn)
+        else:
+            turn.since = self.clock._now
+            program.ready.append(turn)
+            program.waiting += 1
+            self._waiting += 1
+
+    def _wake(self, program: Program) -> None:
+        """A program that may have slept is at most a slice ahead or behind."""
+        least_s = self._used_least_s - self.slice_s
+        if program.used_s < least_s:
+            program.used_s = least_s
+        elif program.used_s > least_s + 2.0 * self.slice_s:
+            program.used_s = least_s + 2.0 * self.slice_s
+
+    def _start(self, turn: Any) -> None:
+        """Give the work a core until it or a slice ends."""
+        seconds = turn.seconds
+        now = self.clock._now
+        if seconds > self.slice_s:
+            turn.since = now
+            seconds = self.spin_s if seconds == inf else self.slice_s
+        else:
+            turn.used += seconds
+        self.busy_s += seconds
+        turn.program.used_s += seconds
+        self.clock.put(turn, now + seconds)
+
+    def give_way(self, turn: _Turn) -> None:
+        """For the visit: it has used a slice, and has work left."""
+        program = turn.program
+        turn.since = self.clock._now
+        program.spent.append(turn)
+        program.waiting += 1
+        self._waiting += 1
+        self.leave(turn)
+
+    def leave(self, turn: _Turn) -> None:
+        """For the visit: its core is free."""
+        if not self._waiting:
+            self._idle += 1
+            return
+        now = self.clock._now
+        program, turn_s = turn.program, turn.turn_s
+        if not program.waiting or now - turn_s >= self.slice_s:
+            turn_s = now
+            least_s = inf
+            for one in self._programs:
+                if one.waiting and one.used_s < least_s:
+                    program = one
+                    least_s = one.used_s
+            if least_s > self._used_least_s:
+                self._used_least_s = least_s
+        ready = program.ready
+        if ready:
+            place = int(self._chance() * len(ready))
+            last = chosen = ready.pop()
+            if place < len(ready):
+                chosen = ready[place]
+                ready[place] = last
+        else:
+            chosen = program.spent.popleft()
+        program.waiting -= 1
+        self._waiting -= 1
+        wait = now - chosen.since
+        self.wait_s += wait
+        if wait > self.wait_max_s:
+            self.wait_max_s = wait
+        chosen.used = 0.0
+        chosen.turn_s = turn_s
+        self._start(chosen)
+
+
+class Program(Host):
+    """A program on a shared machine: all threads of a server, or all clients.
+
+    Parameters
+    ----------
+    machine : SharedHost
+
+    Attributes
+    ----------
+    ready : list
+        Threads that have slept and wait for a core.
+    spent : deque
+        Threads that have used a slice and wait for a core again.
+    waiting : int
+        How many there are of both.
+    used_s : float
+        How long its threads have used cores, in seconds; as much as others if it has slept.
+    """
+
+    __slots__ = ("_machine", "ready", "spent", "used_s", "waiting")
+
+    def __init__(self, machine: SharedHost) -> None:
+        self._machine = machine
+        self.clock = machine.clock
+        self.cores = machine.cores
+        self.name = machine.name
+        self.slice_s = machine.slice_s
+        self.spin_s = machine.spin_s
+        self.cold_factor = machine.cold_factor
+        self.cold_after_s = machine.cold_after_s
+        self.wakeup_s = machine.wakeup_s
+        self.noise = machine.noise
+        self.flusher = machine.flusher
+        self.ready: list[_Turn] = []
+        self.spent: deque[_Turn] = deque()
+        self.waiting = 0
+        self.used_s = 0.0
+
+    @property
+    def machine(self) -> Host:
+        """See ``Host.machine``."""
+        return self._machine
+
+    def run(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """See ``Host.run``."""
+        self._machine.start_work(self, seconds, call, argument)
+
+    def go_on(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """See ``Host.go_on``."""
+        self._machine.go_on_with(self, seconds, call, argument)
+
+    def routine(self, seconds: float) -> Routine:
+        """See ``Host.routine``."""
+        return Routine(self, seconds)
+
+    def _go_through(self, work: tuple[list[float], int, Call, Any]) -> None:
+        self.go_on(work[0][work[1]], self._part_done, work)
+
+    def spin(self) -> Spin:
+        """See ``Host.spin``."""
+        return self._machine.start_spin(self)
+
+    def stop(self, spin: Spin, call: Call, argument: Any = None) -> None:
+        """See ``Host.stop``."""
+        self._machine.stop(spin, call, argument)
+
+
+def _nothing(_: Any) -> None:
+    pass
