@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from simrep.modelling import Lap, Moments, OrderedGate, Parts, Stage, Thread, Trace
+from simrep.modelling import Event, Lap, Moments, OrderedGate, Parts, Stage, Thread, Trace
 
 from .certifier import Certifier
 from .flow_control import FlowControl
@@ -17,7 +17,7 @@ from .monitors import ApplyMonitor, LooseCommitMonitor, Reports, commit_monitor
 from .options import GaleraCosts, GaleraOptions
 from .row_writer import RowWriter
 from .stream_appliers import StreamAppliers
-from .writeset import Kind, Ordered, Writeset, is_whole
+from .writeset import Kind, LocalTransaction, Ordered, Writeset, is_whole
 
 __all__ = ["TOO_LARGE", "GaleraNode"]
 
@@ -55,7 +55,7 @@ class GaleraNode:
         self.clock = clock
         self.host = host
         self.trace = cluster.trace
-        self.locks = parts.locks()
+        self.locks = parts.locks(waits_for_victims=True)
 
         routine = host.routine
         self._replication = routine(costs.replicate_us * _US)
@@ -106,6 +106,7 @@ class GaleraNode:
         self._appliers = self._idle_appliers = options.applier_threads
         report = partial(sender.report_committed, index)
         self.apply_monitor = self._make_apply_monitor(parts, report)
+        self.undo: Callable[[LocalTransaction], object] = self.locks.release_all
         self.alive = True
         self.started_s = clock.now
         self.died_s: float | None = None
@@ -203,6 +204,7 @@ class GaleraNode:
             if writeset.origin == self.index and writeset.awaited:
                 self.repl_latency.add(self.clock._now - writeset.sent_s)
                 writeset.local.mark(_ORDER)
+                self._await_certification(writeset.local)
                 self._local_monitor.enter(ordered.seqno, self._certify_local, ordered)
             else:
                 self._enqueue(ordered)
@@ -210,6 +212,16 @@ class GaleraNode:
             self.certifier.hear(message.node, message.seqno)
         elif kind != Kind.FRAGMENT:
             self.flow_control.deliver(message)
+
+    def _await_certification(self, local: LocalTransaction) -> None:
+        """Its thread wakes up: a victim rolls back, without waiting for its turn.
+
+        Whoever has aborted it comes before it in the order, and waits for its rows.
+        """
+        if local.aborted:
+            self.undo(local)
+        else:
+            local.undo = self.undo
 
     def _certify_local(self, ordered: Ordered) -> None:
         keys = ordered.writeset.key_count
@@ -227,9 +239,12 @@ class GaleraNode:
         local = ordered.writeset.local
         local.mark(_CERTIFICATION)
         local.protected = passed
+        local.undo = None
         self._local_monitor.leave()
         if not passed:
             self.cert_failures += 1
+            local.passed = Event(self.clock)
+            self.host.run(self.switch_s, self.sender.fail, local)
             self._commit_monitor.enter(ordered.seqno, self._cancel, ordered)
         elif ordered.writeset.part is None or ordered.writeset.part.last:
             self._commit_monitor.enter_local(ordered.seqno, self._commit, ordered)
@@ -366,8 +381,9 @@ class GaleraNode:
         """A writeset that failed certification only passes through the monitors."""
         self._commit_monitor.skip(ordered.seqno)
         self.apply_monitor.leave(ordered)
-        if ordered.writeset.origin == self.index:
-            self.host.run(self.switch_s, self.sender.fail, ordered.writeset.local)
+        passed = ordered.writeset.local.passed
+        if ordered.writeset.origin == self.index and passed is not None and not passed.triggered:
+            self.clock.fire(passed)
 
     # -- the end of the process ----------------------------------------------------------------
 

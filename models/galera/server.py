@@ -111,6 +111,7 @@ class GaleraServer(Killable):
             retries=options.retry_autocommit,
             pool_bytes=options.innodb_buffer_pool_size,
         )
+        node.undo = self._sessions.undo
 
     def stations(self) -> Iterable[Station]:
         """The redo log, the latch and the page reads of its storage engine."""
@@ -329,6 +330,8 @@ class GaleraServer(Killable):
             ordered = self.node.alive and (local.protected or local.placed is local.done)
             if ordered and (local.stream is None or local.stream.final):  # it will commit
                 continue
+            if local.passed is not None and not local.passed.triggered:  # it has failed there
+                self._clock.fire(local.passed)
             if local.error:  # it has failed already, and is being rolled back
                 continue
             failed += 1

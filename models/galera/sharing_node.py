@@ -77,6 +77,7 @@ class SharingNode(GaleraNode):
         local.mark(_ORDER)
         if (
             verdict.passed
+            and not local.aborted
             and message.part is None
             and message.key_count <= self._few_keys
             and self._local_monitor.passes(seqno)
@@ -85,6 +86,7 @@ class SharingNode(GaleraNode):
             local.protected = True
             self._commit_monitor.enter_local(seqno, self._commit_local, ordered)
         else:
+            self._await_certification(local)
             self._local_monitor.enter(seqno, self._certify_local, ordered)
 
     def _certified_local(self, ordered: Ordered) -> None:
@@ -95,6 +97,7 @@ class SharingNode(GaleraNode):
             local = writeset.local
             local.mark(_CERTIFICATION)
             local.protected = True
+            local.undo = None
             self._local_monitor.leave()
             self._commit_monitor.enter_local(ordered.seqno, self._commit_local, ordered)
         else:

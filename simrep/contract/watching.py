@@ -157,9 +157,9 @@ class Parts:
         network = self.cluster.network
         network.on_receive(self.index, network.handler(self.index, handle))
 
-    def locks(self) -> LockTable:
-        """Row locks."""
-        return LockTable(self.clock)
+    def locks(self, *, waits_for_victims: bool = False) -> LockTable:
+        """Row locks; for how brute force takes them see ``LockTable``."""
+        return LockTable(self.clock, waits_for_victims=waits_for_victims)
 
     def stage(
         self,
@@ -251,9 +251,16 @@ class WatchedParts(Parts):
         part: T = twin(self, *args, **how)
         return part
 
-    def locks(self) -> LockTable:
+    def locks(self, *, waits_for_victims: bool = False) -> LockTable:
         """See ``Parts.locks``."""
-        return WatchedLocks(self.watch, self.name, self.owner, who, Lap.LOCK_WAIT)
+        return WatchedLocks(
+            self.watch,
+            self.name,
+            self.owner,
+            who,
+            Lap.LOCK_WAIT,
+            waits_for_victims=waits_for_victims,
+        )
 
     def owner(self, owner: Any) -> Holder:
         """Who holds a row."""

@@ -59,6 +59,9 @@ class LockTable:
     Parameters
     ----------
     clock : Clock
+    waits_for_victims : bool
+        Whether brute force, too, gets a row when its holder has rolled back, and not before. Else
+        a holder loses the row as soon as brute force comes for it.
 
     Attributes
     ----------
@@ -79,8 +82,10 @@ class LockTable:
     (``give_up``).
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, waits_for_victims: bool = False) -> None:
         self._clock = clock
+        self.waits_for_victims = waits_for_victims
+        self._victims: set[Owner] = set()  # aborted, and not yet rolled back
         self._holders: dict[Hashable, Owner] = {}  # goes before the ranges, if a row is in both
         self._ranges: Ranges[Owner] = Ranges()
         self._range_owners: set[Owner] = set()
@@ -166,7 +171,8 @@ class LockTable:
 
         An unprotected holder loses the row and its place in any queue at once, and is told by
         ``abort()`` before ``call(argument)``; behind a protected holder the owner waits, first
-        of the unprotected.
+        of the unprotected. If brute force ``waits_for_victims``, an unprotected holder is told, and
+        waited for in the same way.
 
         Returns
         -------
@@ -183,10 +189,14 @@ class LockTable:
             return None
         holder = self.holder(row)
         assert holder is not None
+        victim = None
         if not holder.protected:
-            self._rob(holder, owner, row)
-            call(argument)
-            return holder
+            if not self.waits_for_victims:
+                self._rob(holder, owner, row)
+                call(argument)
+                return holder
+            victim = holder
+            self._cancel(victim)  # it waits for nobody any more
         if self._closes_cycle(owner, row):
             raise SimrepError(f"deadlock between protected owners on row {row!r}")
         queue = self._wait(owner, row, call, argument)
@@ -194,7 +204,9 @@ class LockTable:
         while ahead < len(queue) and queue[ahead].owner.protected:
             ahead += 1
         queue.insert(ahead, self._waits[owner])
-        return None
+        if victim is not None:  # only now: it may roll back at once, and others want the row, too
+            self._abort(victim)
+        return victim
 
     def force_all(
         self, owner: Owner, rows: Sequence[Hashable], call: Call, argument: Any = None
@@ -210,7 +222,7 @@ class LockTable:
             if not self.take(owner, row):
                 holder = self.holder(row)
                 assert holder is not None
-                if holder.protected:
+                if holder.protected or self.waits_for_victims:
                     following = (owner, rows, position, call, argument)
                     self.force(owner, row, self._force_from, following)
                     return
@@ -227,6 +239,11 @@ class LockTable:
         self._abort(victim)
 
     def _abort(self, victim: Owner) -> None:
+        """Tell a victim, unless it knows already."""
+        if victim in self._victims:
+            return
+        if self.waits_for_victims:
+            self._victims.add(victim)
         self.aborts += 1
         self._cancel(victim)
         victim.abort()
@@ -240,7 +257,7 @@ class LockTable:
         while rows := self.take_range(owner, rows):
             holder = self.holder(rows[0])
             assert holder is not None
-            if holder.protected:
+            if holder.protected or self.waits_for_victims:
                 self.force(owner, rows[0], self._force_on, (owner, rows[1:], call, argument))
                 return
             if rows[0] in self._holders:
@@ -262,6 +279,8 @@ class LockTable:
         """The owner ends: its rows go to the next in line, and it waits no longer."""
         if self._waits or self._granted:
             self._cancel(owner)
+        if self._victims:
+            self._victims.discard(owner)
         wanted: list[Hashable] = []
         for row in self._held.pop(owner, ()):
             if self._holders.get(row) is owner:  # else: lost to brute force
@@ -370,8 +389,10 @@ class WatchedLocks(LockTable):
         describe: Callable[[Any], Holder],
         who: Callable[[Any], tuple[Hashable, ...]],
         lap: int = NO_LAP,
+        *,
+        waits_for_victims: bool = False,
     ) -> None:
-        super().__init__(watch.clock)
+        super().__init__(watch.clock, waits_for_victims=waits_for_victims)
         self._watch = watch
         self._node = node
         self._describe = describe
@@ -405,7 +426,8 @@ class WatchedLocks(LockTable):
         """See ``LockTable.force``; who loses the row is no longer waited for."""
         line = self._lines.get(row)
         holder = self.holder(row)
-        if line is not None and holder is not None and not holder.protected:
+        robs = not self.waits_for_victims
+        if robs and line is not None and holder is not None and not holder.protected:
             line.cut()
         return super().force(owner, row, call, argument)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from math import inf
 from typing import Any, Final, Protocol
 
@@ -38,11 +38,18 @@ class OpenTransaction:
         Rows that a long statement has written so far; None: nothing of the kind.
     error : str
         Why it failed, as the product says it; empty: a deadlock or brute force.
+    undo : callable or None
+        ``undo(owner)`` rolls it back when it is aborted; None while its own thread will notice.
+    undone : bool
+        Whether that was done.
+    passed : Event or None
+        Fires when its place in the order of commits has passed, if it has failed at one: before
+        that its client is not told.
     """
 
     __slots__ = (
-        "_clock", "aborted", "done", "error", "lock_granted", "marked_s", "protected", "retry",
-        "seconds", "transaction", "written",
+        "_clock", "aborted", "done", "error", "lock_granted", "marked_s", "passed", "protected",
+        "retry", "seconds", "transaction", "undo", "undone", "written",
     )  # fmt: skip
     transaction: Transaction
 
@@ -57,6 +64,9 @@ class OpenTransaction:
         self.seconds: Any = _NO_LAPS.copy()  # a list, or what stands for one in an explanation
         self.written: int | None = None
         self.error = ""
+        self.undo: Callable[[Any], object] | None = None
+        self.undone = False
+        self.passed: Event | None = None
 
     def mark(self, lap: int) -> None:
         """Everything since the last mark was spent in this stage (see ``Lap``)."""
@@ -73,6 +83,8 @@ class OpenTransaction:
         self.aborted = self.retry = True
         if self.lock_granted is not None:
             self._clock.fire(self.lock_granted)
+        if self.undo is not None:
+            self.undo(self)
 
 
 class Streaming(Protocol):

@@ -22,11 +22,11 @@ from simrep.workload.open_transaction import (
     Streaming,
 )
 from simrep.workload.page_needs import pages_needed, pages_of
+from simrep.workload.rollback import Rollback
 from simrep.workload.served import Resume, Served, driven, failure, waited
 from simrep.workload.session_costs import SessionCosts
 from simrep.workload.snapshots import Wait, telling
 from simrep.workload.transaction import Statement, Transaction
-from simrep.workload.undone import Undone
 
 __all__ = ["STEP_ROWS", "Sessions"]
 
@@ -152,7 +152,10 @@ class Sessions(Generic[T]):
         self._client = client_host.routine(costs.client_s)
         self._statement = host.routine(costs.statement_s)
         self._step = host.routine(0.0)
-        self._rollback = host.routine(costs.rollback_s)
+        self._rollback = Rollback(clock, host, locks, costs)
+        # Who waits for a victim of brute force does not wait for its client.
+        self.undo = self._rollback.at_once
+        self._undo = self.undo if locks.waits_for_victims else None
         self._requests_cost = bool(costs.client_s or delay_s)
         self._one_core = client_host is host and not delay_s
         self._laps = clock.laps if isinstance(clock, LapClock) else None
@@ -173,7 +176,6 @@ class Sessions(Generic[T]):
             and refuse is None
             and pool is None
         )
-        self._undone = Undone()
         self.errors: dict[str, int] = {}
 
     def stations(self) -> Iterable[Fifo]:
@@ -183,22 +185,22 @@ class Sessions(Generic[T]):
     @property
     def victims(self) -> int:
         """See the class."""
-        return self._undone.victims
+        return self._rollback.undone.victims
 
     @property
     def rollbacks(self) -> int:
         """See the class."""
-        return self._undone.attempts
+        return self._rollback.undone.attempts
 
     @property
     def wasted_rows(self) -> int:
         """See the class."""
-        return self._undone.rows
+        return self._rollback.undone.rows
 
     @property
     def wasted_s(self) -> float:
         """See the class."""
-        return self._undone.seconds
+        return self._rollback.undone.seconds
 
     @property
     def now_s(self) -> float:
@@ -220,7 +222,7 @@ class Sessions(Generic[T]):
             end of its rollback in seconds; ``errors.1205`` and so on. None of them is a status
             variable.
         """
-        return self._undone.counters(errors, self.errors)
+        return self._rollback.undone.counters(errors, self.errors)
 
     def connect(self) -> Generator[Event, Any, None]:
         """Open a connection: handshake, authentication, a thread on the server."""
@@ -272,7 +274,7 @@ class Sessions(Generic[T]):
         an answer is marked with the next request: both are the client's.
         """
         clock, host, resume, delay_s = self._clock, self._host, served.resume, self._delay_s
-        latch, locks, pool = self._latch, self._locks, self._pool
+        latch, locks, pool, undo = self._latch, self._locks, self._pool, self._undo
         row_s, row_read_s, cost = self._row_s, self._row_read_s, self._statement.cost
         while True:
             yield
@@ -342,6 +344,8 @@ class Sessions(Generic[T]):
                         break
                     if owner.aborted:  # while its client thought or the answer travelled
                         break
+                    if statement.rows_written or statement.locks:
+                        owner.undo = None
                     if (
                         always_long
                         or statement.scan is not None
@@ -386,6 +390,8 @@ class Sessions(Generic[T]):
                             marked_s += client_s
                         owner.marked_s = now = clock._now
                         owner.seconds[_EXECUTE] += now - marked_s
+                    if not autocommit:
+                        owner.undo = undo
                     if delay_s and not autocommit:  # else the answer is the commit's
                         yield from waited(self._answered(), resume)
                     executed = True
@@ -400,7 +406,10 @@ class Sessions(Generic[T]):
                         yield from self._request(owner, resume)
                     if transaction.abandoned and not autocommit:  # nobody sends a COMMIT
                         owner.error = _GIVEN_UP
+                    elif owner.undone:  # while its client thought
+                        pass
                     elif transaction.rows:
+                        owner.undo = None
                         steps = self._commit(transaction, owner)
                         try:  # ``driven``, without a generator of its own
                             event: Any = steps.send(None)  # of SimPy's own, too
@@ -449,17 +458,8 @@ class Sessions(Generic[T]):
         self, owner: T, began_s: float, undone: int, resume: Resume
     ) -> Generator[None, Any, None]:
         """An attempt that has begun then has failed, after it had written so many rows."""
-        transaction = owner.transaction
-        if owner.aborted:
-            self._undone.victims += 1
-        self._undone.attempts += 1
-        rows = transaction.rows if owner.written is None else owner.written
-        rollback_s = self._rollback.cost(self._row_s * rows)
-        yield from waited(self._host.work(rollback_s), resume)
-        self._locks.release_all(owner)
-        self._undone.rows += undone
-        self._undone.seconds += self._clock._now - began_s
-        error = transaction.error = owner.error or DEADLOCK
+        yield from self._rollback.of(owner, began_s, undone, resume)
+        error = owner.transaction.error = owner.error or DEADLOCK
         self.errors[error] = self.errors.get(error, 0) + 1
 
     def _open(self, transaction: Transaction) -> T:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from simrep.workload.transaction import Statement, Transaction
+from simrep.workload.transaction import LongTransaction, Statement, Transaction
 from tests.clusters import GaleraCluster, updates
 
 HOP_S = 0.01
@@ -141,6 +141,59 @@ def test_a_transaction_that_waits_for_a_lock_is_aborted_at_once() -> None:
     ended = {attempt.transaction.client: attempt.ended_s for attempt in three.attempts}
     assert ended[1] == pytest.approx(0.001 + COMMIT_S)
     assert ended[1] < ended[2]
+
+
+def test_an_applier_waits_until_a_victim_on_its_way_through_the_group_has_rolled_back() -> None:
+    # Client 1 has sent its writeset when that of client 0 is applied on its node. Its thread
+    # waits in the group communication until its own comes back, and rolls back then; what is
+    # ordered in between commits after the applier.
+    sent_s, late_s = 2 * HOP_S, HOP_S
+    three = cluster()
+    three.client([updates(0, 0, 0, [ROW])])
+    three.client([updates(1, 1, 0, [ROW])], begin_s=sent_s)
+    three.client([updates(2, 1, 0, [OTHER])], begin_s=late_s)
+    three.run()
+    assert outcomes(three) == [True, False, True]
+    assert three.status(1, "wsrep_local_bf_aborts") == three.status(1, "wsrep_local_cert_failures")
+    assert three.status(1, "wsrep_local_bf_aborts") == 1
+    commits = [
+        [event.time_s for event in three.trace.events if (event.node, event.what) == (n, "commit")]
+        for n in range(3)
+    ]
+    assert commits[0] == commits[2] == pytest.approx([COMMIT_S] * 2)
+    refused_s = three.attempts[-1].ended_s
+    assert refused_s >= sent_s + 2 * HOP_S
+    assert commits[1] == pytest.approx([refused_s] * 2)
+
+
+def test_an_applier_does_not_wait_for_the_client_of_a_victim() -> None:
+    # Its client thinks for a second between its statements: another thread rolls it back.
+    two = cluster()
+    two.client([updates(0, 0, 0, [ROW])])
+    statements = (Statement(locks=(ROW,)), Statement(locks=(OTHER,)))
+    thoughtful = LongTransaction(1, 1, "long", statements, (ROW, OTHER), 2, 100, autocommit=False)
+    thoughtful.pause_s = 1.0
+    two.client([thoughtful])
+    two.client([updates(2, 1, 0, [OTHER])])
+    two.run()
+    assert outcomes(two) == [True, False, True]
+    assert two.status(1, "wsrep_local_bf_aborts") == 1
+    assert two.status(1, "rolled_back_rows") == 1
+    ended = {attempt.transaction.client: attempt.ended_s for attempt in two.attempts}
+    assert ended[2] == pytest.approx(COMMIT_S)
+    assert ended[1] == pytest.approx(1.0)
+
+
+def test_the_rows_of_a_victim_are_undone_before_they_are_written_anew() -> None:
+    row_s = 0.002
+    two = cluster(row_us=row_s * 1e6)
+    two.client([updates(0, 0, 0, [ROW])])
+    two.client([long_transaction(1, 1, [ROW])])
+    two.client([updates(2, 1, 0, [OTHER])], begin_s=0.001)
+    two.run()
+    assert outcomes(two) == [True, False, True]
+    applied_s = next(e.time_s for e in two.trace.events if (e.node, e.what) == (1, "commit"))
+    assert applied_s == pytest.approx(row_s + COMMIT_S + row_s)  # written, ordered, undone
 
 
 def test_a_certified_transaction_is_not_aborted() -> None:

@@ -219,6 +219,72 @@ def test_force_takes_the_row_from_its_holder_ahead_of_the_waiters(scene: Scene) 
     assert scene.empty()
 
 
+@pytest.fixture
+def patient() -> Scene:
+    """A table on which brute force waits until its victims have rolled back."""
+    scene = Scene()
+    scene.table = LockTable(scene.clock, waits_for_victims=True)
+    return scene
+
+
+def test_brute_force_may_wait_until_a_victim_has_rolled_back(patient: Scene) -> None:
+    patient.acquire("a", "x")
+    patient.acquire("b", "x")
+    patient.news()
+    assert patient.force("A", "x") is patient["a"]
+    assert patient.news() == ["a aborted"]
+    assert patient.table.holder("x") is patient["a"]
+    assert patient.table.waiting("x") == (patient["A"], patient["b"])
+    assert patient.force("B", "x") is patient["a"]
+    assert patient.news() == []  # it knows
+    assert patient.table.aborts == 1
+    for name in "aABb":
+        patient.release(name)
+    assert patient.news() == [f"{name} has x" for name in "ABb"]
+    assert patient.empty()
+
+
+def test_a_victim_that_waits_for_brute_force_is_no_deadlock(patient: Scene) -> None:
+    patient.force("A", "y")
+    patient.acquire("a", "x")
+    patient.acquire("a", "y")
+    patient.news()
+    patient.force("A", "x")
+    assert patient.news() == ["a aborted"]
+    patient.release("a")
+    assert patient.news() == ["A has x"]
+    patient.release("A")
+    assert patient.empty()
+
+
+def test_a_victim_that_comes_back_at_once_is_behind_brute_force(patient: Scene) -> None:
+    def comes_back() -> None:
+        patient.release("a")
+        patient.acquire("again", "x")
+
+    patient.acquire("a", "x")
+    patient["a"].abort = comes_back  # type: ignore[method-assign]
+    patient.news()
+    patient.force("A", "x")
+    assert patient.news() == ["A has x"]
+    patient.release("A")
+    assert patient.news() == ["again has x"]
+
+
+def test_brute_force_waits_for_every_victim_in_a_range(patient: Scene) -> None:
+    table, rows = patient.table, range(10)
+    table.take_range(patient["a"], rows[2:4])
+    table.take_range(patient["b"], rows[6:8])
+    table.force_range(patient["A"], rows, patient.log.append, "A has all")
+    assert patient.news() == ["a aborted"]
+    patient.release("a")
+    assert patient.news() == ["b aborted"]
+    patient.release("b")
+    assert patient.news() == ["A has all"]
+    patient.release("A")
+    assert patient.empty()
+
+
 def test_a_victim_loses_its_place_in_a_queue(scene: Scene) -> None:
     scene.acquire("a", "x")
     scene.acquire("b", "y")
