@@ -18,8 +18,9 @@ Conservative
     With MariaDB's conservative mode a group starts when the one before it has committed, not
     when it begins to. A replica begins to apply a transaction when it has received all of it.
 Optimistic
-    MariaDB's optimistic mode never has to roll back; the coordinator assigns whole transactions,
-    however large; a dump thread pays per transaction, not per byte; otherwise as in
+    MariaDB's optimistic mode rolls back only what has met the last of the earlier transactions with
+    its rows, and a retry always succeeds; the coordinator assigns whole transactions, however
+    large; a dump thread pays per transaction, not per byte; otherwise as in
     ``simrep.models.standalone``.
 Left out
     Scripts that shut an old source down (STONITH), or that a manager asks for a second opinion.

@@ -13,6 +13,10 @@ from simrep.models.mysql.appliers import Appliers
 from simrep.models.mysql.channel import Channel, Committing, RelayedTransaction
 from simrep.models.mysql.durability import CrashRecovery
 from simrep.models.mysql.ending_server import EndingChannel, EndingServer
+from simrep.models.mysql.optimistic_appliers import (
+    OptimisticAppliers,
+    StoppableOptimisticAppliers,
+)
 from simrep.models.mysql.options import CrashSafety
 from simrep.models.mysql.server import BinlogTransaction
 from simrep.models.mysql.stoppable_appliers import StoppableAppliers
@@ -93,6 +97,7 @@ class _RelayChannel(EndingChannel):
     """
 
     appliers_kind: ClassVar[type[Appliers]] = StoppableAppliers
+    optimistic_kind: ClassVar[type[OptimisticAppliers]] = StoppableOptimisticAppliers
     _appliers: StoppableAppliers
 
     def __init__(self, *args: Any, **how: Any) -> None:

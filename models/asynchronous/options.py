@@ -54,9 +54,10 @@ class AsynchronousOptions(ApplierOptions):
     binlog_transaction_dependency_history_size: int = Field(
         25_000, ge=1, le=1_000_000, description="rows that WRITESET remembers"
     )
-    slave_parallel_mode: Literal["conservative", "optimistic"] = Field(
+    slave_parallel_mode: Literal["conservative", "optimistic", "aggressive"] = Field(
         "optimistic",
-        description="MariaDB: apply groups of the source in parallel, or everything that can be",
+        description="MariaDB: apply groups of the source in parallel, or everything, and roll back "
+        "what turns out to conflict; aggressive: also what had to wait for a row at the source",
     )
     log_replica_updates: bool = Field(
         True,

@@ -29,10 +29,11 @@ class Replica:
         costs: AsynchronousCosts,
     ) -> None:
         mariadb = options.commit_pipeline == "mariadb"
-        optimistic = mariadb and options.slave_parallel_mode == "optimistic"
+        mode = options.slave_parallel_mode
         self.server = server
         kind = self._channel_kind(cluster, server, options, costs)
-        self.channel = kind(server, options, costs, workers_wait=optimistic)
+        speculates = mode if mariadb and mode != "conservative" else ""
+        self.channel = kind(server, options, costs, speculates=speculates)
         self._receipt = server.host.routine(costs.receive_us * _US)
         self._byte_s = costs.byte_ns * 1e-9
         doing = "being written to the relay log"
@@ -86,7 +87,10 @@ class Replica:
         self.reach()
         channel = self.channel
         lag = channel.lag
+        retried = channel.retried
+        more = {} if retried is None else {"Slave_retried_transactions": retried}
         return {
+            **more,
             "Retrieved_Gtid_Set": channel.received,
             "Executed_Gtid_Set": channel.applied,
             "Relay_Log_Space": channel.relay_log_bytes,

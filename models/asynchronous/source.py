@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from simrep.modelling import Host, Parts, Routine
+from simrep.modelling import Host, Lap, Parts, Routine
 from simrep.models.mysql.commit import Group
 from simrep.models.mysql.dependencies import (
     CommitOrder,
@@ -127,6 +127,7 @@ class BinlogSource(BinlogHooks):
         self._host = cluster.hosts[index]
         self._index = index
         self._parents = _parents(options)
+        self._tells_waits = options.commit_pipeline == "mariadb" and options.workers > 0
         self._send_s = costs.send_us * _US
         self._keeps_transactions = True
         self._dumps: list[Dump] = [
@@ -161,6 +162,8 @@ class BinlogSource(BinlogHooks):
                 written.seqno, written.prepared_after, rows, ranges
             )
             written.written_s = now
+            if self._tells_waits:
+                written.waited = written.owner.seconds[Lap.LOCK_WAIT] > 0.0
             if trace is not None:
                 trace.record(self._index, "binlog", written.seqno, written.parent, (*rows, *ranges))
         self._parents.end_group(self.commits)

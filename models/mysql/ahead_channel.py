@@ -25,10 +25,10 @@ class AheadChannel(Channel):
         options: ApplierOptions,
         costs: ApplierCosts,
         *,
-        workers_wait: bool = False,
+        speculates: str = "",
         after_apply: Callable[[Any, Call], object] | None = None,
     ) -> None:
-        super().__init__(server, options, costs, workers_wait=workers_wait, after_apply=after_apply)
+        super().__init__(server, options, costs, speculates=speculates, after_apply=after_apply)
         self._unreached: list[Any] = []  # written later than now,
         self._unreached_s: list[float] = []  # and when
         self._unreached_bytes = 0

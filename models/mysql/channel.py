@@ -9,6 +9,7 @@ from simrep.modelling import Moments, Station, Transaction, deque
 from simrep.models.mysql.appliers import Appliers, RelayEntry
 from simrep.models.mysql.commit import Commit
 
+from .optimistic_appliers import OptimisticAppliers
 from .options import ApplierCosts, ApplierOptions
 from .server import MysqlServer
 
@@ -60,6 +61,7 @@ class Channel:
     """Writes changes to the relay log, applies and commits them."""
 
     appliers_kind: ClassVar[type[Appliers]] = Appliers
+    optimistic_kind: ClassVar[type[OptimisticAppliers]] = OptimisticAppliers
 
     def __init__(
         self,
@@ -67,7 +69,7 @@ class Channel:
         options: ApplierOptions,
         costs: ApplierCosts,
         *,
-        workers_wait: bool = False,
+        speculates: str = "",
         after_apply: Callable[[Any, Call], object] | None = None,
     ) -> None:
         host, name = server.host, server.name
@@ -79,18 +81,25 @@ class Channel:
         self._after_apply = after_apply  # holds up a change until it calls ``applied(change)``
         self._sync_relay_log = options.sync_relay_log
         self._unsynced_events = self._unsynced_bytes = 0
-        self._appliers = server.parts.make(
-            self.appliers_kind,
+        self._rollback_s = costs.rollback_us * _US
+        kind: Any = self.appliers_kind
+        how: dict[str, Any] = {}
+        if speculates and options.workers:
+            kind = self.optimistic_kind
+            how = {"rollback": self._undoing_s, "heeds_waits": speculates == "optimistic"}
+        self._appliers: Appliers = server.parts.make(
+            kind,
             host,
             self,
             workers=options.workers,
             ordered=options.preserve_commit_order,
-            workers_wait=workers_wait,
+            workers_wait=bool(speculates),
             spins=options.commit_pipeline == "mysql-5.7"
             and options.parallel_type == "LOGICAL_CLOCK",
             schedule_s=costs.schedule_us * _US,
             switch_s=costs.switch_us * _US,
             name=f"{name}/appliers",
+            **how,
         )
         self._pending: deque[RelayedTransaction] = deque()
         self._waiters: deque[tuple[int, Call, Any]] = deque()
@@ -169,6 +178,18 @@ class Channel:
     def apply_s(self) -> tuple[float, float]:
         """What it takes to apply a change, and each of its rows, in seconds."""
         return self._application.seconds, self._apply_row_s
+
+    @property
+    def retried(self) -> int | None:
+        """Transactions that were rolled back and applied again; None where that never happens."""
+        appliers = self._appliers
+        if isinstance(appliers, OptimisticAppliers):
+            retried: int = appliers.retried
+            return retried
+        return None
+
+    def _undoing_s(self, change: RelayedTransaction) -> float:
+        return self._rollback_s + self._apply_row_s * change.transaction.rows
 
     def apply(self, change: RelayedTransaction, applied: Call) -> None:
         """Change the rows; those that other workers change at the same time are different ones."""

@@ -45,16 +45,12 @@ class CommitOrder(CommitParents):
 class RowOrder(CommitParents):
     """The last transaction with one of the rows, and nothing else.
 
-    MariaDB's optimistic mode: everything starts at once, and rows keep conflicts apart.
+    MariaDB's optimistic mode: everything starts at once, and what conflicts waits or is rolled back
+    (``optimistic_appliers``). No event tells it: it is what replicas find out.
 
     ``history_size`` rows are remembered, neighbouring ones that were written together as one;
     when there would be more, all are forgotten and what follows depends on everything before.
     MariaDB has no such limit: it is one of memory.
-
-    Notes
-    -----
-    Optimistic: a transaction that meets a row of an earlier one waits for it. MariaDB may find
-    the later one in possession of the row, and has to roll it back and start it again.
     """
 
     def __init__(self, history_size: int) -> None:

@@ -49,7 +49,7 @@ class BinlogTransaction(Commit):
     """A transaction from its prepare on: in the commit pipeline, and from there to replicas."""
 
     __slots__ = (
-        "events", "order", "parent", "prepared_after", "rows", "transaction", "written_s",
+        "events", "order", "parent", "prepared_after", "rows", "transaction", "waited", "written_s",
     )  # fmt: skip
     # Rows for which clients of an asynchronous replica may compete: none, they do not write.
     locks: tuple[Hashable, ...] = ()
@@ -84,6 +84,7 @@ class BinlogTransaction(Commit):
         self.parent = 0  # a replica may start it when all up to this position is committed there
         self.written_s = 0.0  # when it was written to the binary log (original_commit_timestamp)
         self.order = 0  # its number in the order of a group, in group replication
+        self.waited = False  # for a row lock, before it was written (MariaDB: FL_WAITED)
 
 
 class BinlogHooks(CommitHooks):

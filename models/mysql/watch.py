@@ -10,6 +10,7 @@ from simrep.modelling.watching import Twin, WatchedGate, describe, who
 
 from .appliers import Appliers, RelayEntry
 from .ending_server import EndingServer
+from .optimistic_appliers import OptimisticAppliers, StoppableOptimisticAppliers
 from .server import BinlogTransaction, MysqlServer
 from .stoppable_appliers import StoppableAppliers
 
@@ -112,6 +113,24 @@ class _WatchedStoppableAppliers(_WatchedAppliers, StoppableAppliers):
         super().stop(call)
 
 
+class _WatchedOptimisticAppliers(_WatchedAppliers, OptimisticAppliers):
+    """Waits where it meets what is not committed, not before it begins."""
+
+    def _start(self, change: RelayEntry) -> None:
+        OptimisticAppliers._start(self, change)
+
+    def _start_after(self, change: RelayEntry, position: int) -> None:
+        if position > self.low_water:
+            self._parent_line.wait(change)
+        super()._start_after(change, position)
+
+
+class _WatchedStoppableOptimisticAppliers(
+    _WatchedOptimisticAppliers, _WatchedStoppableAppliers, StoppableOptimisticAppliers
+):
+    """The same where they are stopped."""
+
+
 class WatchedParts(watching.WatchedParts):
     """See ``watching.WatchedParts``."""
 
@@ -119,5 +138,7 @@ class WatchedParts(watching.WatchedParts):
         Appliers: _WatchedAppliers,
         EndingServer: _WatchedEndingServer,
         MysqlServer: _WatchedServer,
+        OptimisticAppliers: _WatchedOptimisticAppliers,
         StoppableAppliers: _WatchedStoppableAppliers,
+        StoppableOptimisticAppliers: _WatchedStoppableOptimisticAppliers,
     }

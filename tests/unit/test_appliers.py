@@ -8,6 +8,7 @@ import pytest
 
 from simrep.kernel.clock import Clock
 from simrep.models.mysql.appliers import Appliers
+from simrep.models.mysql.optimistic_appliers import OptimisticAppliers
 from simrep.server.host import Host
 
 
@@ -149,3 +150,79 @@ def test_a_coordinator_waits_busily_for_a_worker_and_quietly_for_a_change(parent
     )
     assert replica.started == {1: 0.0, 2: 2.0}
     assert replica.host.busy_s == pytest.approx(busy_s)
+
+
+class Row(NamedTuple):
+    """A change of one row, which the change ``parent`` has changed before."""
+
+    seqno: int
+    parent: int = 0
+    seconds: float = 1.0
+    waited: bool = False
+
+
+class OptimisticReplica(Replica):
+    """MariaDB's, which needs a quarter of a second to roll back."""
+
+    def __init__(self, *, heeds_waits: bool = True, commit_s: float = 0.0, **how: Any) -> None:
+        super().__init__(ordered=True, commit_s=commit_s, **how)
+        self.rolled_back: list[int] = []
+        self.appliers: OptimisticAppliers = OptimisticAppliers(
+            self.host,
+            self,
+            ordered=True,
+            workers_wait=True,
+            rollback=self.roll_back,
+            heeds_waits=heeds_waits,
+            **how,
+        )
+
+    def roll_back(self, change):
+        self.rolled_back.append(change.seqno)
+        return 0.25
+
+
+def test_a_change_that_was_too_early_is_rolled_back_and_applied_again():
+    # 2 has the row at 1.0, 1 asks for it at 2.0: rolled back until 2.25, applied from then to 3.25.
+    replica = OptimisticReplica(workers=4).run(Row(1, 0, 2.0), Row(2, 1, 1.0), Row(3, 0, 1.0))
+    assert replica.rolled_back == [2]
+    assert replica.appliers.retried == 1
+    assert replica.committed == pytest.approx({1: 2.0, 2: 3.25, 3: 3.25})
+
+
+def test_a_retry_waits_for_everything_before_it_not_only_for_its_row():
+    replica = OptimisticReplica(workers=4, commit_s=2.0).run(
+        Row(1, 0, 2.0), Row(2, 0, 3.5), Row(3, 1, 1.0)
+    )
+    # 3 is rolled back at 2.25; 1 is committed at 4.0, 2 at 5.5, and only then it begins again.
+    assert replica.started[3] == pytest.approx(5.5)
+    assert replica.committed[3] == pytest.approx(5.5 + 1.0 + 2.0)
+
+
+def test_a_change_that_finds_its_row_locked_goes_on_after_the_commit():
+    # 2 meets the row at 2.0, which 1 has since 1.0 and until its commit at 4.0.
+    replica = OptimisticReplica(workers=4, commit_s=3.0).run(Row(1, 0, 1.0), Row(2, 1, 2.0))
+    assert replica.committed == pytest.approx({1: 4.0, 2: 7.0})
+    assert replica.appliers.retried == 0
+
+
+@pytest.mark.parametrize(("heeds_waits", "retried", "end_s"), [(True, 0, 3.0), (False, 1, 3.25)])
+def test_what_waited_for_a_row_at_the_source_waits_for_everything_but_if_aggressive(
+    heeds_waits, retried, end_s
+):
+    replica = OptimisticReplica(workers=4, heeds_waits=heeds_waits).run(
+        Row(1, 0, 2.0), Row(2, 1, 1.0, waited=True)
+    )
+    assert replica.appliers.retried == retried
+    assert replica.clock.now == pytest.approx(end_s)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_a_chain_of_conflicts_ends_in_order_with_any_number_of_workers(workers):
+    # Each faster than the one before, all of one row: a late one may be rolled back by any of them.
+    changes = [Row(number, number - 1, 3.0 / number) for number in range(1, 7)]
+    replica = OptimisticReplica(workers=workers).run(*changes)
+    assert list(replica.committed) == [1, 2, 3, 4, 5, 6]
+    assert replica.appliers.low_water == 6
+    assert replica.appliers.retried == len(replica.rolled_back) <= 5
+    assert (workers > 1) == (replica.appliers.retried > 0)

@@ -254,3 +254,36 @@ def test_every_version_replicates_with_its_defaults(version):
 def test_a_variable_that_the_version_does_not_have_is_refused_by_name(version, options, path):
     with pytest.raises(ScenarioError, match=path):
         cluster(version=version, options=options, transactions_per_client=1)
+
+
+def retried(mode: str, **workload: Any) -> tuple[float, int]:
+    """Transactions that an optimistic replica has rolled back, and how many it has applied."""
+    options = {"slave_parallel_threads": 16, "slave_parallel_mode": mode, "log_slave_updates": "ON"}
+    content = scenario(
+        "asynchronous",
+        2,
+        version="mariadb-11.8",
+        options=options,
+        costs={**COSTS, "apply_row_us": 300.0},
+        transactions_per_client=40,
+        **workload,
+    )
+    content["cluster"]["machine"] = {"variation": 0.5}
+    quiet = until_quiet(content)
+    counters = quiet.counters["n2"]
+    assert counters["Executed_Gtid_Set"] == quiet.committed == 40 * workload["threads"]
+    return counters["Slave_retried_transactions"], quiet.committed
+
+
+HOT = {"class": [{"rows": 3, "keys": {"distribution": "hot", "rows": 5, "hot_rows": 5}}]}
+
+
+def test_only_conflicts_are_rolled_back_by_an_optimistic_replica():
+    assert retried("optimistic", threads=8)[0] == 0
+    # One client waits for nobody, and the replica is too eager.
+    few, committed = retried("optimistic", threads=1, **HOT)
+    assert 0 < few < committed
+    # What had to wait for a row at the source does not hurry at the replica, unless that is
+    # aggressive.
+    patient, eager = (retried(mode, threads=8, **HOT)[0] for mode in ("optimistic", "aggressive"))
+    assert patient < eager
