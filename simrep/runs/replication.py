@@ -31,7 +31,8 @@ from simrep.runs.record import RunRecord, ScheduledRecord
 from simrep.runs.replica_cluster import ReplicaClusterRecord
 from simrep.runs.story import Follow, Story
 from simrep.runs.volume import check_volume
-from simrep.scenario.schema import RunTable, Scenario
+from simrep.scenario.run import RunTable
+from simrep.scenario.schema import Scenario
 from simrep.workload.clients import Clients
 from simrep.workload.failover import FailoverClients
 from simrep.workload.laps import LapClock
@@ -191,6 +192,8 @@ def _simulate(
         until_s = _run_until_settled(clock, clients, settings, setup.model.name)
     else:
         _run_to_completion(clock, clients, settings.limit_s)
+    if settings.drain and until_s is not None:
+        until_s = _run_until_drained(clock, clients, settings.limit_s)
     piece_ended()
     if blocked is not None:
         blocked.finish()
@@ -359,6 +362,18 @@ def _run_until_over(cluster: Cluster, limit_s: float, over: Callable[[Cluster], 
         clock.run(min(limit_s, clock.now + 1.0))
         if over(cluster):
             break
+    return clock.now
+
+
+def _run_until_drained(clock: Clock, clients: Clients, limit_s: float) -> float:
+    """Without arrivals, until all who have arrived are answered; returns when that is."""
+    drained = clients.close()
+    clock.run(drained | clock.until(max(limit_s, clock.now)))
+    if not drained.processed:
+        raise SimrepError(
+            f"not all who have arrived are answered after {limit_s:g} simulated seconds "
+            f"(run.limit_s): {clients.in_flight} in flight"
+        )
     return clock.now
 
 

@@ -8,7 +8,7 @@ from copy import deepcopy
 from html import escape
 from math import inf
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 
@@ -29,7 +29,8 @@ from simrep.scenario.old_faults import listed_faults, outdated
 from simrep.scenario.problems import ProblemsError, combined, dotted, problems
 from simrep.scenario.proxy import ProxyTable
 from simrep.scenario.replica_cluster import ReplicaClusterTable
-from simrep.scenario.table import Interval, Replications, Seconds, Seed, Table, Title
+from simrep.scenario.run import RunTable
+from simrep.scenario.table import Table, Title
 from simrep.scenario.workload import WorkloadTable, expand
 from simrep.user_files import check_content, parse_toml, read_text
 
@@ -44,36 +45,6 @@ __all__ = [
 ]
 
 DEFAULT_NODES = ("n1", "n2", "n3")
-
-
-class RunTable(Table):
-    """How long to simulate, how often, and what to keep."""
-
-    duration_s: Interval | None = Field(
-        None,
-        description="measured time, after the warm-up; a fixed number of transactions needs none",
-    )
-    warmup_s: Seconds = Field(0.0, description="time before measuring starts")
-    warmup: Literal["auto"] | None = Field(
-        None,
-        description="auto: instead of warmup_s, what the rule MSER-5 finds in a replication that "
-        "no figure counts",
-    )
-    settle_s: Seconds | None = Field(
-        None,
-        description="instead of duration_s: the run ends so long after the last scheduled "
-        "transaction is committed on every node, or has failed",
-    )
-    seed: Seed = Field(1, description="root of all random numbers")
-    replications: Replications = Field(1, description="independent repetitions")
-    interval_s: Interval = Field(1.0, description="interval of the time series")
-    log: bool = Field(False, strict=True, description="keep every transaction")
-    staleness: bool = Field(
-        False, strict=True, description="tell which reads miss what clients had been told"
-    )
-    limit_s: Interval = Field(
-        86400.0, description="simulated time after which an unfinished run is an error"
-    )
 
 
 class Scenario(Table):
@@ -336,7 +307,8 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
     yield from _places(scenario)
     run = scenario.run
     yield from _warmup(scenario)
-    yield from _intervals(run)
+    yield from run.problems()
+    yield from _drain(scenario)
     if run.settle_s is not None and not scenario.workload.scheduled:
         yield ScenarioError(
             "run.settle_s", "there is no scheduled transaction", "set run.duration_s instead"
@@ -345,8 +317,6 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
         yield ScenarioError(
             "run.settle_s", "does not go with a load that varies", "set run.duration_s instead"
         )
-    if run.settle_s is not None and run.duration_s is not None:
-        yield ScenarioError("run.settle_s", "cannot be combined with run.duration_s")
     if scenario.workload.fixed:
         for name, value in (
             ("duration_s", run.duration_s),
@@ -389,22 +359,6 @@ def _places(scenario: Scenario) -> Iterator[ScenarioError]:
             )
 
 
-_MOST_INTERVALS = 10**8
-
-
-def _intervals(run: RunTable) -> Iterator[ScenarioError]:
-    """So many intervals of a time series that they fill the memory."""
-    length = "limit_s" if run.duration_s is None else "duration_s"
-    intervals = getattr(run, length) / run.interval_s
-    if intervals > _MOST_INTERVALS:
-        yield ScenarioError(
-            "run.interval_s",
-            f"cuts run.{length} into {intervals:.3g} intervals, must be at most "
-            f"{_MOST_INTERVALS:.0e}",
-            "they would fill the memory: lengthen it, or shorten the run",
-        )
-
-
 def _warmup(scenario: Scenario) -> Iterator[ScenarioError]:
     """What is to happen at a given time does not go with a warm-up of unknown length."""
     if scenario.run.warmup is None:
@@ -419,6 +373,20 @@ def _warmup(scenario: Scenario) -> Iterator[ScenarioError]:
         yield ScenarioError(
             "run.warmup", f"does not go with the times in {name}", "set run.warmup_s instead"
         )
+
+
+def _drain(scenario: Scenario) -> Iterator[ScenarioError]:
+    """Only where nothing but arrivals goes on for ever does a run end when these are served."""
+    if not scenario.run.drain:
+        return
+    if not scenario.workload.open_loop:
+        yield ScenarioError(
+            "run.drain", "is for arrivals (workload.rate_tps): clients never end", "remove it"
+        )
+    disturbed = {*scenario.timed} & {"cluster.change", "network.outage", "fault"}
+    errors = (path for path, _ in scenario.workload.policies)
+    for name in (*sorted(disturbed), *errors):
+        yield ScenarioError("run.drain", f"does not go with {name}: some may never be answered")
 
 
 def _arbitrators(scenario: Scenario) -> Iterator[ScenarioError]:

@@ -118,6 +118,8 @@ class Clients:
         self._writes = workload.writes
         self._numbers = count()
         self._in_flight: dict[int, Transaction] = {}  # by client
+        self._lines: list[deque[Transaction]] = []  # of arrivals that wait for a connection
+        self._drained: Event | None = None  # nobody arrives any more; it fires when all are served
         self.submitted = 0
         self.committed = 0
         self.aborted = 0
@@ -149,6 +151,16 @@ class Clients:
         """A server comes or goes: nobody waits any more until scheduled transactions are on it."""
         for journal in self.journals:
             journal.excuse(node)
+
+    def close(self) -> Event:
+        """Nobody arrives any more; the event fires when all who have arrived are answered."""
+        self._drained = drained = Event(self._clock)
+        self._ended(drained)
+        return drained
+
+    def _ended(self, drained: Event) -> None:
+        if not self._in_flight and not any(self._lines):
+            self._clock.fire(drained)
 
     def attempts(self) -> Any:
         """The run has ended: the log of all attempts; None if there is none."""
@@ -247,6 +259,8 @@ class Clients:
                 clock.at(clock._now + gap, arrive)
 
         def arrive(_: None) -> None:
+            if self._drained is not None:
+                return
             transaction = make(clock._now)
             transaction.client = next(self._numbers)
             wait()
@@ -281,11 +295,14 @@ class Clients:
         clock = self._clock
         make, gaps = self._stream(arrivals, position)
         line: deque[Transaction] = deque()
+        self._lines.append(line)
         idle: deque[Event] = deque()
         for _ in range(connections):
             clock.process(self._connection(arrivals, line, idle))
         for gap in gaps:
             yield clock.timeout(gap)
+            if self._drained is not None:
+                return
             line.append(make(clock._now))
             if idle:
                 clock.fire(idle.popleft())
@@ -357,6 +374,8 @@ class Clients:
             if not self._workload.retry:
                 break
         del self._in_flight[client]
+        if self._drained is not None:
+            self._ended(self._drained)
         return bool(done)
 
     def _make(self, source: Loop | Arrivals, name: str, client: int, node: int) -> Make:

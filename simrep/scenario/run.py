@@ -1,0 +1,65 @@
+"""The ``[run]`` table: how long a scenario is simulated, how often, and what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Literal
+
+from pydantic import Field
+
+from simrep.errors import ScenarioError
+from simrep.scenario.table import Interval, Replications, Seconds, Seed, Table
+
+__all__ = ["RunTable"]
+
+_MOST_INTERVALS: Final = 10**8
+
+
+class RunTable(Table):
+    """How long to simulate, how often, and what to keep."""
+
+    duration_s: Interval | None = Field(
+        None,
+        description="measured time, after the warm-up; a fixed number of transactions needs none",
+    )
+    warmup_s: Seconds = Field(0.0, description="time before measuring starts")
+    warmup: Literal["auto"] | None = Field(
+        None,
+        description="auto: instead of warmup_s, what the rule MSER-5 finds in a replication that "
+        "no figure counts",
+    )
+    settle_s: Seconds | None = Field(
+        None,
+        description="instead of duration_s: the run ends so long after the last scheduled "
+        "transaction is committed on every node, or has failed",
+    )
+    drain: bool = Field(
+        False,
+        strict=True,
+        description="open loop: at that end arrivals cease, and the run goes on until all who have "
+        "arrived are answered, and count",
+    )
+    seed: Seed = Field(1, description="root of all random numbers")
+    replications: Replications = Field(1, description="independent repetitions")
+    interval_s: Interval = Field(1.0, description="interval of the time series")
+    log: bool = Field(False, strict=True, description="keep every transaction")
+    staleness: bool = Field(
+        False, strict=True, description="tell which reads miss what clients had been told"
+    )
+    limit_s: Interval = Field(
+        86400.0, description="simulated time after which an unfinished run is an error"
+    )
+
+    def problems(self) -> Iterator[ScenarioError]:
+        """What contradicts itself, or would fill the memory."""
+        if self.settle_s is not None and self.duration_s is not None:
+            yield ScenarioError("run.settle_s", "cannot be combined with run.duration_s")
+        length = "limit_s" if self.duration_s is None else "duration_s"
+        intervals = getattr(self, length) / self.interval_s
+        if intervals > _MOST_INTERVALS:
+            yield ScenarioError(
+                "run.interval_s",
+                f"cuts run.{length} into {intervals:.3g} intervals, must be at most "
+                f"{_MOST_INTERVALS:.0e}",
+                "they would fill the memory: lengthen it, or shorten the run",
+            )
