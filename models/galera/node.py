@@ -16,6 +16,7 @@ from .member_states import MemberState
 from .monitors import ApplyMonitor, LooseCommitMonitor, Reports, commit_monitor
 from .options import GaleraCosts, GaleraOptions
 from .row_writer import RowWriter
+from .stored_fragments import StoredFragments
 from .stream_appliers import StreamAppliers
 from .writeset import Kind, LocalTransaction, Ordered, Writeset, is_whole
 
@@ -87,6 +88,7 @@ class GaleraNode:
             self.locks,
             self.streams,
             costs,
+            StoredFragments(options.innodb_buffer_pool_size, costs),
             self._few_keys,
             self._applied,
             self._rolled_back,

@@ -494,7 +494,10 @@ class GaleraCosts(ClientCosts):
         150.0, description="one fsync of the redo log"
     )
     log_row_us: Annotated[Microseconds, prior.LOG_ROW] = Field(
-        30.0, description="CPU to store, number or remove a row of wsrep_streaming_log"
+        30.0, description="CPU to store or number a row of wsrep_streaming_log"
+    )
+    log_removal_us: Annotated[Microseconds, prior.LOG_REMOVAL] = Field(
+        10.0, description="CPU to remove a row of wsrep_streaming_log"
     )
     log_byte_ns: Annotated[Nanoseconds, prior.LOG_BYTE] = Field(
         3.0, description="CPU per byte of a fragment to store it in wsrep_streaming_log"

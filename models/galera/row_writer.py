@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from simrep.modelling import Host, LockTable
 
 from .options import GaleraCosts
+from .stored_fragments import StoredFragments
 from .stream_appliers import StreamApplier, StreamAppliers
 from .writeset import Ordered, Part, StreamPart
 
@@ -24,6 +25,7 @@ class RowWriter:
         locks: LockTable,
         streams: StreamAppliers,
         costs: GaleraCosts,
+        stored: StoredFragments,
         few_keys: float,
         applied: Callable[[Ordered], object],
         rolled_back: Callable[[tuple[int, int]], object],
@@ -31,6 +33,7 @@ class RowWriter:
         self._host = host
         self._locks = locks
         self._streams = streams
+        self._stored = stored
         self._few_keys = few_keys  # certified at this time, and not under the local monitor
         self._applied = applied
         self._rolled_back = rolled_back  # told of streams whose origin has gone
@@ -69,7 +72,17 @@ class RowWriter:
             more_s += self._key_s * writeset.key_count
         if writeset.part is not None:
             more_s += self._log_s(ordered, writeset.part)
-        self._host.go_on(self._application.cost(more_s), self._written, ordered)
+        self._host.go_on(self._application.cost(more_s), self._read_log, ordered)
+
+    def _read_log(self, ordered: Ordered) -> None:
+        """Wait for pages of stored fragments, where removing them has to read some."""
+        part = ordered.writeset.part
+        read_s = self._stored.read_s(part) if part is not None and part.last else 0.0
+        if read_s:
+            clock = self._host.clock
+            clock.at(clock._now + read_s, self._written, ordered)
+        else:
+            self._written(ordered)
 
     def _written(self, ordered: Ordered) -> None:
         if ordered.stream is not None:
@@ -80,7 +93,7 @@ class RowWriter:
         """What a part has a node do beside writing its rows, in seconds."""
         if not part.last:  # store it
             return self.log_row_s + self.log_byte_s * ordered.writeset.size_bytes
-        seconds = self.log_row_s * part.fragments  # remove what was stored
+        seconds = self._stored.removal_s * part.fragments  # remove what was stored
         if part.what == Part.ROLLBACK:
             seconds += self.row_s * self._streams.applier(ordered).rows
         return seconds
@@ -91,7 +104,7 @@ class RowWriter:
         """Roll back what is open and whose origin has gone; see ``StreamAppliers.orphans``."""
         for applier in self._streams.orphans(since, position):
             applier.closing = True
-            seconds = self.row_s * applier.rows + self.log_row_s * applier.fragments
+            seconds = self.row_s * applier.rows + self._stored.removal_s * applier.fragments
             self._host.run(seconds, self._close_orphan, applier)
 
     def _close_orphan(self, applier: StreamApplier) -> None:

@@ -25,6 +25,7 @@ from simrep.modelling import Event, Lap, LongTransaction, Statement, Transaction
 
 from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions, GaleraSession
+from .stored_fragments import StoredFragments, pages_of
 from .writeset import LocalTransaction, Part, StreamPart, Writeset
 
 __all__ = ["Stream", "StreamingReplication"]
@@ -48,7 +49,7 @@ class StreamingReplication:
         routine = node.host.routine
         self.storage = routine(costs.log_row_us * _US)
         self.removal = routine(0.0)
-        self.log_row_s = costs.log_row_us * _US
+        self.stored = StoredFragments(options.innodb_buffer_pool_size, costs)
         self.log_byte_s = costs.log_byte_ns * 1e-9
         self.fragments = self.rollbacks = 0  # replicated; transactions that were rolled back
 
@@ -101,6 +102,8 @@ class Stream:
         # client.
         self.final = False
         self.fragments = 0  # sent
+        self._pages = 0  # that these have of their own where they are stored
+        self._other_bytes = 0  # of rows, and of fragments that share pages
 
     # -- what a session asks while it executes -----------------------------------------------
 
@@ -161,9 +164,12 @@ class Stream:
         writeset = self._writeset(Part.COMMIT)
         if writeset.size_bytes > streams.most_bytes:
             return self._too_large()
-        seconds = streams.removal.cost(streams.log_row_s * self.fragments)
+        seconds = streams.removal.cost(streams.stored.removal_s * self.fragments)
         seconds += node.preparation(writeset.size_bytes, writeset.key_count)
         yield node.host.work(seconds)
+        assert writeset.part is not None
+        if read_s := streams.stored.read_s(writeset.part):
+            yield node.clock.timeout(read_s)
         if local.lost():
             return False
         local.mark(Lap.EXECUTE)
@@ -181,7 +187,7 @@ class Stream:
             LongTransaction(0, self._streams.node.index, self._transaction.kind, (), (), 0, 0),
             self._local,
         )
-        writeset.part = StreamPart(self._identity, Part.ROLLBACK, self.fragments)
+        writeset.part = self._part(Part.ROLLBACK, 0)
         writeset.awaited = False
         self._streams.node.rollback(writeset)
 
@@ -214,8 +220,18 @@ class Stream:
         self._text_bytes = 0  # the first fragment carries it
         writeset = Writeset(part, self._local, annotate=True)
         writeset.scans = scans
-        writeset.part = StreamPart(self._identity, what, self.fragments)
+        writeset.part = self._part(what, part.size_bytes)
         return writeset
+
+    def _part(self, what: int, size_bytes: int) -> StreamPart:
+        """What a writeset with so many bytes of row events is of it."""
+        self._other_bytes += size_bytes
+        made = StreamPart(self._identity, what, self.fragments, self._pages, self._other_bytes)
+        if not made.last:
+            pages = pages_of(size_bytes)
+            self._pages += pages
+            self._other_bytes += 0 if pages else size_bytes
+        return made
 
     def _take_new(self) -> list[Hashable]:
         """Keys of the rows that did not exist before, single ones and ranges."""

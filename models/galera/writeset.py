@@ -128,6 +128,8 @@ class StreamPart:
     stream: tuple[int, int]  # the transaction: its origin, and a number there
     what: int  # see ``Part``
     fragments: int  # parts that nodes have stored before this one
+    pages: int = 0  # that these have of their own
+    other_bytes: int = 0  # of the transaction's rows, and of stored parts that share pages
 
     @property
     def last(self) -> bool:

@@ -195,7 +195,8 @@ def fragments_among_writers_on_their_rows() -> GaleraCluster:
     cluster = GaleraCluster(
         TRIANGLE,
         options={"wsrep_slave_threads": 3, "innodb_lock_wait_timeout": 1},
-        costs=COSTS | {"row_us": 900.0, "log_row_us": 30.0, "log_byte_ns": 3.0},
+        costs=COSTS
+        | {"row_us": 900.0, "log_row_us": 30.0, "log_removal_us": 30.0, "log_byte_ns": 3.0},
     )
     for client, (unit, size, hold_s) in enumerate(
         [("rows", 7, None), ("bytes", 900, None), ("statements", 1, None), ("rows", 30, 0.05)]
@@ -232,7 +233,8 @@ def a_crash_and_a_join_under_a_stream() -> GaleraCluster:
     cluster = _Changing(
         TRIANGLE,
         options={"wsrep_slave_threads": 2} | timers(0.4),
-        costs=COSTS | {"row_us": 2000.0, "log_row_us": 30.0, "log_byte_ns": 3.0},
+        costs=COSTS
+        | {"row_us": 2000.0, "log_row_us": 30.0, "log_removal_us": 30.0, "log_byte_ns": 3.0},
         changes=True,
     )
     for at_s, what in ((0.3, "kill"), (1.5, "restart")):

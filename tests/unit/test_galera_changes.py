@@ -167,7 +167,7 @@ def test_a_stream_is_rolled_back_when_its_origin_goes(what: str) -> None:
     at_s = TWO_FRAGMENTS_S + 1.0
     built = cluster(
         Change(at_s, 0, what),
-        costs={"row_us": 400e3, "apply_row_us": apply_row_us, "log_row_us": log_row_us},
+        costs={"row_us": 400e3, "apply_row_us": apply_row_us, "log_removal_us": log_row_us},
     )
     built.client([large(unit="rows", size=1)])
     built.clock.run(at_s)

@@ -268,7 +268,7 @@ def test_the_rows_of_a_stream_that_was_rolled_back_are_free() -> None:
 @pytest.mark.parametrize("node", [1, 2])
 def test_a_rollback_costs_the_rows_and_fragments_that_were_applied(node: int) -> None:
     apply_row_us, log_row_us = 300.0, 700.0
-    cluster = stream(apply_row_us=apply_row_us, log_row_us=log_row_us)
+    cluster = stream(apply_row_us=apply_row_us, log_row_us=log_row_us, log_removal_us=log_row_us)
     # After two fragments.
     cluster.client([rival(7)], begin_s=6 * ROW_S + 2 * COMMIT_S + 4 * log_row_us * 1e-6)
     cluster.run()
@@ -298,11 +298,12 @@ def test_the_commit_of_a_stream_is_a_barrier() -> None:
     # Removing the stored rows takes 0.2 s on the others. What comes after it waits, though there
     # are appliers and it is about other rows; the same behind a fragment does not.
     log_row_us, fragments = 50 * MS, 4
-    cluster = quiet_cluster(options={"wsrep_slave_threads": 8}, costs={"log_row_us": log_row_us})
+    costs = {"log_row_us": log_row_us, "log_removal_us": log_row_us}
+    cluster = quiet_cluster(options={"wsrep_slave_threads": 8}, costs=costs)
     cluster.client([large(4, unit="rows", size=1)])
     cluster.run()
     end_s = cluster.attempts[0].ended_s
-    again = quiet_cluster(options={"wsrep_slave_threads": 8}, costs={"log_row_us": log_row_us})
+    again = quiet_cluster(options={"wsrep_slave_threads": 8}, costs=costs)
     again.client([large(4, unit="rows", size=1)])
     again.client([updates(1, 2, 0)], begin_s=end_s - COMMIT_S + 0.001)
     again.run()
@@ -325,7 +326,8 @@ def test_the_commit_of_a_stream_waits_for_all_before_it() -> None:
     log_row_us, fragments, apply_row_us = 50 * MS, 2, 10 * MS
     cluster = quiet_cluster(
         options={"wsrep_slave_threads": 8},
-        costs={"log_row_us": log_row_us, "apply_row_us": apply_row_us},
+        costs={"log_row_us": log_row_us, "apply_row_us": apply_row_us}
+        | {"log_removal_us": log_row_us},
     )
     cluster.client([large(fragments, unit="rows", size=1)])
     storing_s = fragments * (2 * log_row_us * 1e-6 + COMMIT_S) + fragments * log_row_us * 1e-6

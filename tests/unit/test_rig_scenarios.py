@@ -227,6 +227,8 @@ def test_a_large_transaction_is_scheduled_on_its_node_and_told_in_the_same_words
     assert scheduled["row_bytes"] == 140  # of 2 x 70, as measured
     assert scheduled["session"]["wsrep_trx_fragment_size"] == 1000
     assert run_of(chosen) == {"settle_s": 4.0, "interval_s": 0.2}
+    arrivals = chosen.model_copy(update={"rate_tps": 1000.0})
+    assert run_of(arrivals) == {"settle_s": 4.0, "interval_s": 0.2, "drain": True}
     plain = Load.model_validate({"name": "l", "kind": "update", "large": {}})
     assert "session" not in workload_of(plain)["scheduled"][0]
     results = {metric.column: metric.result for metric in METRICS}

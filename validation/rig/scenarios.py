@@ -14,7 +14,7 @@ from simrep.errors import ScenarioError
 from simrep.rig.cell import Cell, column
 from simrep.rig.experiment import Experiment
 from simrep.rig.load import STALL_WINDOW_S, LargeTransaction, Load, statement_bytes
-from simrep.rig.server import Option
+from simrep.rig.server import BUFFER_POOL, Option
 from simrep.scenario.changes import leaves, put
 from simrep.scenario.options import resolve, version_defaults, versions
 from simrep.scenario.problems import spellings
@@ -68,6 +68,7 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)*(?:-\d+(?:\.\d+)*)?")
 _FAMILIES = {"percona": "pxc"}
 _SWITCH = {"on": 1.0, "yes": 1.0, "true": 1.0, "off": 0.0, "no": 0.0, "false": 0.0}
 _PERIOD = re.compile(r"pt(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
+_POOL = "innodb_buffer_pool_size"
 _PROVIDER = "wsrep_provider_options"
 
 
@@ -99,7 +100,7 @@ def cell_scenario(experiment: Experiment, cell: Cell, measured: Figures) -> dict
         "model": cell.product,
         "nodes": cell.nodes,
         "shared_host": True,
-        "options": simulated(cell.product, cell.options),
+        "options": _options(cell),
     }
     version = measured.versions.get(cell.system, "")
     if chosen := model_version(cell.product, cell.server, version):
@@ -121,6 +122,14 @@ def cell_scenario(experiment: Experiment, cell: Cell, measured: Figures) -> dict
     for path, value in _own(experiment.system(cell.system).scenario):
         put(scenario, {}, path, value)
     return scenario
+
+
+def _options(cell: Cell) -> dict[str, Option]:
+    """Those that are set; with a large transaction the memory, too, which may be too small."""
+    options = simulated(cell.product, cell.options)
+    if cell.load.large is not None:
+        options.setdefault(_POOL, BUFFER_POOL)
+    return options
 
 
 def system_scenario(
@@ -233,7 +242,9 @@ def workload_of(load: Load) -> dict[str, Any]:
 def run_of(load: Load) -> dict[str, Any]:
     """The ``[run]``."""
     if load.large is not None:
-        return {"settle_s": load.large.rest_s, "interval_s": STALL_WINDOW_S}
+        run: dict[str, Any] = {"settle_s": load.large.rest_s, "interval_s": STALL_WINDOW_S}
+        # Whoever has arrived by then is served, and counts.
+        return run | {"drain": True} if load.rate_tps else run
     return {} if load.duration_s is None else {"duration_s": load.duration_s}
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from simrep.rig.engine import RigHost
 
 __all__ = [
+    "BUFFER_POOL",
     "SERVERS",
     "Option",
     "RigServer",
@@ -26,6 +27,9 @@ __all__ = [
 ]
 
 Option = bool | int | float | str
+
+BUFFER_POOL = "512M"
+"""Of every server whose options do not say otherwise."""
 
 START_S = 180.0
 INITIALISE_S = 300.0
@@ -141,7 +145,7 @@ class RigServer:
             *(f"--socket={self.socket_inside}", "--port=3306", "--bind-address=0.0.0.0"),
             *(f"--pid-file={host.inside}/server.pid", f"--tmpdir={host.inside}/temporary"),
             *("--skip-name-resolve", "--max-connections=600", f"--server-id={number}"),
-            *("--innodb-buffer-pool-size=512M", *program.arguments, *arguments),
+            *(f"--innodb-buffer-pool-size={BUFFER_POOL}", *program.arguments, *arguments),
         ]
 
     @property
