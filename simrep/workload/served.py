@@ -103,6 +103,13 @@ class Served(Generator[Event, Any, bool]):
             self.told = told
         return self.committed
 
+    def end(self, committed: bool) -> None:
+        """Its session has ended: whoever began it is told whether it committed."""
+        if self.told is None:
+            self.committed = committed
+        else:
+            self.told(committed)
+
     def _events(self) -> Generator[Event, Any, bool]:
         done = Event(self._clock)
         committed = self.start(partial(self._clock.fire, done))

@@ -447,11 +447,7 @@ class Sessions(Generic[T]):
                     break
                 retries -= 1
                 again = True
-            told = served.told
-            if told is None:
-                served.committed = committed
-            else:
-                told(committed)
+            served.end(committed)
             self._idle.append(served)
 
     def _roll_back(

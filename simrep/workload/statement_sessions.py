@@ -132,11 +132,7 @@ class StatementSessions(Sessions[T]):
                 committed = yield from self._repeat(owner, began_s, undone, resume)
             elif laps is not None:
                 laps(transaction.kind, owner.seconds)
-            told = served.told
-            if told is None:
-                served.committed = committed
-            else:
-                told(committed)
+            served.end(committed)
             self._idle_statements.append(served)
 
     def _request_rows(
