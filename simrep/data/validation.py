@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from simrep.contract.card import package_of
@@ -24,6 +25,7 @@ from simrep.errors import ScenarioError
 from simrep.measure.units import plain
 from simrep.runs.batch import Task, simulate_groups
 from simrep.runs.executor import collected, workers
+from simrep.runs.model_error import ModelError
 from simrep.runs.prediction import (
     Uncertainty,
     prediction_interval,
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 __all__ = ["DatasetValidation", "Validation", "validate"]
+
+_LATENCY = "latency_s.mean"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,8 +293,8 @@ def _simulated(
     dataset, definition = work.dataset, work.dataset.definition
     replications = definition.replications if replications is None else replications
     seed = seed_of(seed, definition.seed)
-    reduce = partial(figures_and_histogram, paths=tuple(m.result for m in definition.metrics))
-    columns = [metric.column for metric in definition.metrics]
+    paths = {metric.column: metric.result for metric in definition.metrics}
+    reduce = partial(figures_and_histogram, paths=(*paths.values(), _LATENCY))
     known = [uncertainty_of(setup) for _, _, setup in work.cells]
     groups = [
         _runs(setup, uncertainty, replications)
@@ -303,11 +307,17 @@ def _simulated(
             work.cells, known, simulated, strict=True
         ):
             own, drawn = samples[:replications], samples[replications:] or samples
-            cells = cells_of(definition.metrics, series, "", measured, [one for one, _ in own])
+            cells = cells_of(definition.metrics, series, "", measured, [one[:-1] for one, _ in own])
             if uncertainty is not None:
+                latency_s = median(one[-1] for one, _ in own)
                 figures = zip(*(one for one, _ in drawn), strict=True)
-                values = dict(zip(columns, figures, strict=True))
-                cells = [_with_prediction(cell, values[cell.metric], uncertainty) for cell in cells]
+                values = dict(zip(paths, figures, strict=False))  # the last is that latency
+                cells = [
+                    _with_prediction(
+                        cell, values[cell.metric], uncertainty.error(paths[cell.metric], latency_s)
+                    )
+                    for cell in cells
+                ]
             seen = recorded(dataset.folder, measured)
             yield cells, compared(series.name, measured, seen, [one for _, one in own])
 
@@ -335,9 +345,9 @@ def _runs(setup: Setup, uncertainty: Uncertainty | None, replications: int) -> l
     return runs
 
 
-def _with_prediction(cell: Cell, values: Sequence[float], uncertainty: Uncertainty) -> Cell:
+def _with_prediction(cell: Cell, values: Sequence[float], error: ModelError) -> Cell:
     """The cell with the interval in which a measurement lies; of tolerated figures that of runs."""
     if cell.within is not None:
         return cell
-    span = prediction_interval(values, uncertainty.discrepancy, uncertainty.freedom)
+    span = prediction_interval(values, error.relative, error.freedom)
     return cell if span is None else replace(cell, interval=span)

@@ -20,6 +20,7 @@ from simrep.contract.model import Model
 from simrep.contract.registry import find_model, model_names
 from simrep.contract.setup import Setup, setup_of
 from simrep.measure.units import number
+from simrep.runs.model_error import model_error
 from simrep.runs.prediction import CONFIDENCE, factors_of, prediction_interval
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.pack import Pack, load_pack, pack_names
@@ -131,10 +132,10 @@ def near_packs(scenario: Scenario) -> list[NearPack]:
         differences = sorted(counted, key=lambda one: -one.doublings)
         if differences and differences[0].doublings == inf:  # they have no cost in common
             continue
-        near.append(NearPack(pack, tuple(differences), _error(pack), _spread(setup, pack)))
-    return sorted(
-        near, key=lambda one: (round(one.doublings, 6), (one.error or (0.0, inf))[1], one.name)
-    )
+        near.append(
+            NearPack(pack, tuple(differences), _error(pack, scenario), _spread(setup, pack))
+        )
+    return sorted(near, key=lambda one: (round(one.doublings, 6), _fitted(one.pack), one.name))
 
 
 def pack_notice(scenario: Scenario, file: str = "SCENARIO.toml") -> str:
@@ -207,13 +208,34 @@ def _cores(scenario: Scenario, setup: Setup) -> int | None:
     return setup.machines[setup.placement[0]].cores
 
 
-def _error(pack: Pack) -> tuple[float, float] | None:
-    """The interval of a measurement that only the error of the model widens."""
+def _fitted(pack: Pack) -> float:
+    """How far off the model was in the fits of a pack, at the end of the interval."""
     if not pack.fits:
-        return None
+        return inf
+    span = prediction_interval([1.0], *_discrepancy(pack))
+    assert span is not None
+    return span[1]
+
+
+def _discrepancy(pack: Pack) -> tuple[float, float]:
     freedom = sum(fit.freedom for fit in pack.fits)
     squares = sum(fit.freedom * fit.discrepancy**2 for fit in pack.fits)
-    return prediction_interval([1.0], sqrt(squares / freedom), freedom)
+    return sqrt(squares / freedom), freedom
+
+
+def _error(pack: Pack, scenario: Scenario) -> tuple[float, float] | None:
+    """The interval of a measurement that only the error of the model widens, on processors."""
+    if not pack.fits:
+        return None
+    discrepancy, freedom = _discrepancy(pack)
+    error = model_error(
+        "throughput_tps",
+        network=0.0,
+        shared=scenario.cluster.shared_host,
+        discrepancy=discrepancy,
+        freedom=freedom,
+    )
+    return prediction_interval([1.0], error.relative, error.freedom)
 
 
 def _spread(setup: Setup, pack: Pack) -> float | None:

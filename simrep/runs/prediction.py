@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from simrep.contract.setup import Setup
 from simrep.kernel.streams import Streams
+from simrep.runs.model_error import ModelError, model_error, network_share
 from simrep.scenario.pack import Pack
 from simrep.scenario.prior import prior_of
 
@@ -54,15 +55,15 @@ class Prediction:
         model alone.
     costs : tuple of str
         The costs that were drawn.
-    discrepancy : float
-        The error of the model: standard deviation of the logarithm.
+    errors : mapping of str to float
+        The error of the model in each figure: standard deviation of the logarithm.
     """
 
     intervals: Mapping[str, tuple[float, float]]
     confidence: float
     draws: int
     costs: tuple[str, ...]
-    discrepancy: float
+    errors: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +76,18 @@ class Uncertainty:
     # Relative error of the model beyond the costs, as standard deviation of the logarithm.
     discrepancy: float
     freedom: float  # on how many cells that rests
+    shared: bool = False  # all servers are on one machine
+    rtt_s: float = 0.0  # the longest round trip
+
+    def error(self, figure: str, latency_s: float) -> ModelError:
+        """The error of the model in a figure of a run of this mean latency."""
+        return model_error(
+            figure,
+            network=network_share(self.rtt_s, latency_s),
+            shared=self.shared,
+            discrepancy=self.discrepancy,
+            freedom=self.freedom,
+        )
 
     def factors(self, seed: int, number: int) -> dict[str, float]:
         """What the costs are multiplied with in a draw; the same for all runs of a pack."""
@@ -115,7 +128,14 @@ def uncertainty_of(setup: Setup) -> Uncertainty | None:
         first = end
     freedom = sum(fit.freedom for fit in pack.fits)
     squares = sum(fit.freedom * fit.discrepancy**2 for fit in pack.fits)
-    return Uncertainty(tuple(names), covariance, sqrt(squares / freedom), freedom)
+    return Uncertainty(
+        tuple(names),
+        covariance,
+        sqrt(squares / freedom),
+        freedom,
+        setup.scenario.cluster.shared_host,
+        factors_of(setup).get("rtt_ms", 0.0) / 1e3,
+    )
 
 
 def _holds(setup: Setup, pack: Pack, name: str) -> bool:

@@ -231,18 +231,21 @@ def _prediction(
     if uncertainty is None:
         return None
     draws = len(drawn) if len(drawn) > 1 else 0
-    intervals = {}
+    intervals, errors = {}, {}
+    latency_s = fmean(FIGURES["latency_s.mean"](record.measurement) for record in records)
     for name, figure in FIGURES.items():
         if name not in predictable(setup):
             continue
         values = [figures[name] for figures in drawn]
         if not draws:
             values = [fmean(figure(record.measurement) for record in records)]
-        span = prediction_interval(values, uncertainty.discrepancy, uncertainty.freedom)
+        error = uncertainty.error(name, latency_s)
+        span = prediction_interval(values, error.relative, error.freedom)
         if span is not None:
             intervals[name] = span
+            errors[name] = error.relative
     costs = uncertainty.names if draws else ()
-    return Prediction(intervals, CONFIDENCE, draws, costs, uncertainty.discrepancy)
+    return Prediction(intervals, CONFIDENCE, draws, costs, errors)
 
 
 def _drawn_figures(

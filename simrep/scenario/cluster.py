@@ -106,7 +106,7 @@ class MachineTable(Table):
         None,
         description="its scheduler is fair between programs first, each server and all clients, "
         "then between threads of each (Linux: sched_autogroup_enabled, or a container for each); "
-        "default: one queue in order of arrival",
+        "default: one queue in order of arrival, as on every machine that a fault slows or stops",
     )
     parallel_syncs: Cores | None = Field(
         None,

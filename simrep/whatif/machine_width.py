@@ -114,7 +114,10 @@ def machine_width(
         )
     at_home, *elsewhere = told
     known = uncertainty_of(setup)
-    error, freedom = (0.0, inf) if known is None else (known.discrepancy, known.freedom)
+    error, freedom = 0.0, inf
+    if known is not None:
+        own = known.error(figure, 0.0)  # processors decide: machines differ in nothing else
+        error, freedom = own.relative, own.freedom
     span = prediction_interval([value / at_home for value in elsewhere], error, freedom)
     assert span is not None
     return MachineWidth(pack, figure, *span, CONFIDENCE, draws)

@@ -45,7 +45,7 @@ def away(found, name):
 def test_inside_its_range_a_pack_does_not_differ_and_the_surer_one_comes_first():
     first, second, *_ = near_packs(scenario())
     assert (first.name, first.differences, second.name) == (NEAREST, (), "rig-2core")
-    assert first.error[1] < second.error[1]
+    assert first.pack.fits[0].discrepancy < second.pack.fits[0].discrepancy
     assert first.error[0] < 1.0 < first.error[1]
 
 

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from simrep.contract.setup import setup_of
 from simrep.errors import ExtrapolationWarning, ScenarioError
@@ -126,9 +127,10 @@ def test_a_run_with_replications_has_both_intervals(scenario):
     for name, (low, high) in prediction.intervals.items():
         inner_low, inner_high = result.intervals[name]
         assert high / low > inner_high / inner_low, name
-    assert result.to_dict()["prediction"]["discrepancy"] == 0.1
+    assert set(result.to_dict()["prediction"]["errors"]) == set(prediction.intervals)
+    assert prediction.errors["latency_s.p99"] > prediction.errors["latency_s.mean"]
     text = str(result)
-    for words in ("90 % prediction", "95 % interval", "4 draws", "error of the model of 10%"):
+    for words in ("90 % prediction", "95 % interval", "4 draws", "error of the model of "):
         assert words in text
 
 
@@ -136,8 +138,10 @@ def test_a_single_run_says_that_only_the_error_of_the_model_is_covered(scenario)
     result = run(scenario, seed=1)
     assert result.prediction.draws == 0
     low, high = result.prediction.intervals["makespan_s"]
-    student = 1.943  # of 6 degrees of freedom, 5 % above
-    assert high / result.makespan_s == pytest.approx(math.exp(0.1 * student), rel=1e-3)
+    error = uncertainty_of(setup_of(load(scenario))).error("makespan_s", result.latency_s["mean"])
+    student = float(stdtrit(error.freedom, 0.95))
+    half = math.exp(error.relative * student)
+    assert high / result.makespan_s == pytest.approx(half, rel=1e-3)
     assert low * high == pytest.approx(result.makespan_s**2)
     assert "nothing else" in str(result)
 
@@ -163,8 +167,11 @@ def test_an_executor_gives_the_same_draws(scenario):
 def test_draws_of_cells_are_those_of_a_run(scenario):
     setup = setup_of(load(scenario))
     [samples] = simulate_cells([setup], ["makespan_s"], 3, 1, drawn=True)
-    span = prediction_interval([makespan_s for (makespan_s,) in samples], 0.1, 6.0)
-    assert span == run(scenario, seed=1, draws=3).prediction.intervals["makespan_s"]
+    result = run(scenario, seed=1, draws=3)
+    error = uncertainty_of(setup).error("makespan_s", result.latency_s["mean"])
+    makespans = [makespan_s for (makespan_s,) in samples]
+    span = prediction_interval(makespans, error.relative, error.freedom)
+    assert span == result.prediction.intervals["makespan_s"]
     [same] = simulate_cells([setup], ["makespan_s"], 3, 1)
     assert same != samples
 

@@ -1,11 +1,13 @@
 """Validating packs that tell how sure they are, and what they were fitted to."""
 
+from statistics import median
+
 import pytest
 
 from simrep.contract.setup import setup_of
 from simrep.data.validation import validate
 from simrep.runs.batch import simulate_cells
-from simrep.runs.prediction import prediction_interval
+from simrep.runs.prediction import prediction_interval, uncertainty_of
 from simrep.scenario import load, with_values
 from tests.small_dataset import write_dataset
 
@@ -78,7 +80,10 @@ def test_intervals_hold_the_costs_and_the_error_of_the_model(folder):
     }
     setup = setup_of(with_values(load(folder / "galera.toml"), settings))
     [drawn] = simulate_cells([setup], ["makespan_s"], 4, 3, drawn=True)
-    expected = prediction_interval([value for (value,) in drawn], 0.1, 5.0)
+    [own] = simulate_cells([setup], ["latency_s.mean"], 4, 3)
+    error = uncertainty_of(setup).error("makespan_s", median(value for (value,) in own))
+    values = [value for (value,) in drawn]
+    expected = prediction_interval(values, error.relative, error.freedom)
     assert cells[20, 4].interval == pytest.approx(expected)
 
 
@@ -90,4 +95,6 @@ def test_one_replication_has_the_error_of_the_model(folder):
         ).items()
         if place == (20, 4)
     ]
-    assert cell.interval == pytest.approx(prediction_interval([cell.predicted], 0.1, 5.0))
+    low, high = cell.interval
+    assert low * high == pytest.approx(cell.predicted**2)
+    assert high / low > 1.1

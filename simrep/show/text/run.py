@@ -90,7 +90,9 @@ def run_tables(result: Result) -> Group:
 def _said(prediction: Prediction) -> str:
     """What the prediction intervals stand for."""
     how = f"{prediction.confidence:.0%} of measurements are expected in the prediction intervals"
-    model = f"an error of the model of {prediction.discrepancy:.0%}"
+    least, most = min(prediction.errors.values()), max(prediction.errors.values())
+    size = f"{least:.0%}" if f"{least:.0%}" == f"{most:.0%}" else f"{least:.0%} to {most:.0%}"
+    model = f"an error of the model of {size}"
     if not prediction.draws:
         return (
             f"{how}, which cover {model}\nand nothing else: chance and what is not known of the "
