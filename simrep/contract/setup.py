@@ -62,6 +62,8 @@ def setup_of(scenario: Scenario) -> Setup:
     machine = cluster.machine.above(
         DEFAULT_MACHINE if pack is None else pack.machine.above(DEFAULT_MACHINE)
     )
+    if machine.autogroup:
+        machine = _busy_for_a_slice(cluster.machine, machine)
     rtt_ms = network.rtt_ms
     if rtt_ms is None and pack is not None:
         rtt_ms = pack.network.rtt_ms
@@ -119,6 +121,18 @@ def setup_of(scenario: Scenario) -> Setup:
         node_costs=_node_costs(scenario, model, costs),
         node_options=_node_options(scenario, model, options),
     )
+
+
+def _busy_for_a_slice(given: MachineTable, machine: MachineTable) -> MachineTable:
+    """A machine that is fair between programs: busy waiting is a turn as any other."""
+    if given.spin_ms is not None and given.spin_ms != machine.slice_ms:
+        raise ScenarioError(
+            "cluster.machine.spin_ms",
+            "has no meaning with autogroup: a thread that waits busily gives way to its own "
+            "program at once, and to others after slice_ms",
+            "remove it, or set autogroup = false",
+        )
+    return machine.model_copy(update={"spin_ms": machine.slice_ms})
 
 
 def _proxy(scenario: Scenario, model: type[Model]) -> ProxyTable | None:

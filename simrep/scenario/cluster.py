@@ -82,7 +82,7 @@ class MachineTable(Table):
     spin_ms: Annotated[Period | None, prior.SPIN] = Field(
         None,
         description="how long a thread that waits busily keeps a core from others (one or a few of "
-        "the scheduler's ticks); default: 4",
+        "the scheduler's ticks; with autogroup always slice_ms); default: 4",
     )
     cold_factor: Annotated[Factor | None, prior.COLD_FACTOR] = Field(
         None, description="how much longer code takes that has not run for a while; default: 1"

@@ -338,6 +338,11 @@ class Host:
         return self
 
     @property
+    def kernel(self) -> Host:
+        """Where threads of the operating system's kernel run: beside all programs."""
+        return self
+
+    @property
     def even(self) -> bool:
         """Whether all work takes as long as it costs, whenever it is done: no start, no chance."""
         return (

@@ -7,6 +7,7 @@ from typing import Any
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.deque import deque
+from simrep.kernel.happening import Happening
 from simrep.kernel.streams import Stream, Streams
 from simrep.server.host import Call, Host, Routine, Spin, Visit
 
@@ -38,13 +39,28 @@ class _Turn(Visit):
             host.give_way(self)
 
 
-class _SpinningTurn(_Turn):
-    __slots__ = ()
+class _Spin(_Turn):
+    """A thread that waits busily."""
+
+    __slots__ = ("end",)
+    end: _SpinEnd | None  # of its time on a core; none while it waits for one
+
+
+class _SpinEnd(Happening):
+    """The turn of a program is over while a thread of it waits busily."""
+
+    __slots__ = ("at_s", "spin")
+
+    def __init__(self, spin: _Spin, at_s: float) -> None:
+        self.spin = spin
+        self.at_s = at_s
 
     def happen(self) -> None:
         """See ``Happening.happen``."""
-        if self.seconds > -inf:  # else it has stopped
-            super().happen()
+        spin = self.spin
+        if spin.end is self:  # else it has given way before, or stopped
+            host: Any = spin.host
+            host.end_spin(spin)
 
 
 class SharedHost(Host):
@@ -55,6 +71,10 @@ class SharedHost(Host):
     for different times, so that any of them may be the one that has used least; those that have
     used a slice come last. A thread that is woken by another program preempts its waker if its own
     program has used less, and else waits with its own.
+
+    A thread that waits busily (``spin``) asks again and again, and yields its core each time: any
+    thread of its own program that is ready has the core at once, one of another program when the
+    program's turn is over. So there is no ``spin_s`` of its own here.
 
     Parameters
     ----------
@@ -69,15 +89,17 @@ class SharedHost(Host):
     fair between groups first, then between the threads of each. The core stays with the group of a
     thread that falls asleep (``set_next_buddy`` in ``dequeue_entities``). A group that has slept
     keeps what it was ahead or behind, but no more than a slice (``place_entity``,
-    ``update_entity_lag``). Simplified: the cores have one queue together, all groups weigh the
-    same, and a thread keeps no account of its own.
+    ``update_entity_lag``). ``sched_yield`` puts a thread behind those of its own group, and its
+    group remains where it is (``yield_task_fair``). Simplified: the cores have one queue together,
+    all groups weigh the same, and a thread keeps no account of its own; a thread of the kernel,
+    which is bound to one core, takes whichever is free first.
 
     References
     ----------
     Linux 6.18, kernel/sched/fair.c
     """
 
-    __slots__ = ("_chance", "_others", "_programs", "_used_least_s", "_waiting")
+    __slots__ = ("_chance", "_kernel", "_others", "_programs", "_used_least_s", "_waiting")
 
     def __init__(
         self, clock: Clock, cores: int, *, streams: Streams, name: str = "", **traits: Any
@@ -88,12 +110,18 @@ class SharedHost(Host):
         self._used_least_s = 0.0  # by the program whose turn was last
         self._programs: list[Program] = []
         self._others = self.program()
+        self._kernel = self.program()
 
     def program(self) -> Program:
         """A further program, by the words of a machine."""
         program = Program(self)
         self._programs.append(program)
         return program
+
+    @property
+    def kernel(self) -> Host:
+        """See ``Host.kernel``."""
+        return self._kernel
 
     def run(self, seconds: float, call: Call, argument: Any = None) -> None:
         """See ``Host.run``."""
@@ -117,15 +145,15 @@ class SharedHost(Host):
     def stop(self, spin: Any, call: Call, argument: Any = None) -> None:
         """See ``Host.stop``."""
         program: Program = spin.program
-        if spin in program.ready or spin in program.spent:
+        if spin.end is None:  # it finds out when it has a core again
+            program.yielding.remove(spin)
+            program.spent.append(spin)
             spin.seconds = 0.0
             spin.call = call
             spin.argument = argument
+            self._let_go_first(program)
             return
-        unused_s = spin.since + self.spin_s - self.clock._now
-        self.busy_s -= unused_s
-        program.used_s -= unused_s
-        spin.seconds = -inf
+        self._take_core(spin)
         turn = _Turn(self, 0.0, call, argument)
         turn.program = program
         turn.turn_s = spin.turn_s
@@ -168,20 +196,35 @@ class SharedHost(Host):
     def start_spin(self, program: Program) -> Spin:
         """A thread of a program waits busily: ``spin``."""
         self.visits += 1
-        spin = _SpinningTurn(self, inf, _nothing, None)
+        spin = _Spin(self, inf, _nothing, None)
         spin.program = program
-        self._admit(spin)
+        spin.end = None
+        if not program.waiting and not program.spinning:
+            self._wake(program)
+        if self._idle:
+            self._idle -= 1
+            spin.turn_s = self.clock._now
+            self._start(spin)
+        else:
+            self._yield(spin)
         return spin
 
     def _admit(self, turn: _Turn) -> None:
         """Work that wants a core, now or when it is its turn."""
         program = turn.program
-        if not program.waiting:
+        if not program.waiting and not program.spinning:
             self._wake(program)
         if self._idle:
             self._idle -= 1
             turn.used = 0.0
             turn.turn_s = self.clock._now
+            self._start(turn)
+        elif program.spinning:
+            spin = program.spinning[-1]
+            self._take_core(spin)
+            self._yield(spin)
+            turn.used = 0.0
+            turn.turn_s = spin.turn_s
             self._start(turn)
         else:
             turn.since = self.clock._now
@@ -202,8 +245,11 @@ class SharedHost(Host):
         seconds = turn.seconds
         now = self.clock._now
         if seconds > self.slice_s:
+            if seconds == inf:
+                self._start_spin(turn)
+                return
             turn.since = now
-            seconds = self.spin_s if seconds == inf else self.slice_s
+            seconds = self.slice_s
         else:
             turn.used += seconds
         self.busy_s += seconds
@@ -218,6 +264,51 @@ class SharedHost(Host):
         program.waiting += 1
         self._waiting += 1
         self.leave(turn)
+        self._let_go_first(program)
+
+    def _start_spin(self, spin: _Spin) -> None:
+        """Wait busily until the turn of the program is over."""
+        now = self.clock._now
+        ends_s = max(spin.turn_s + self.slice_s, now)
+        program = spin.program
+        program.spinning.append(spin)
+        program.used_s += ends_s - now
+        self.busy_s += ends_s - now
+        spin.end = _SpinEnd(spin, ends_s)
+        self.clock.put(spin.end, ends_s)
+
+    def end_spin(self, spin: _Spin) -> None:
+        """For its end: the turn of the program is over."""
+        spin.program.spinning.remove(spin)
+        spin.end = None
+        self._yield(spin)
+        spin.turn_s = -inf  # another one's turn, whatever was rounded
+        self.leave(spin)
+
+    def _take_core(self, spin: _Spin) -> None:
+        """Of a thread that waits busily; what it no longer uses is given back."""
+        end = spin.end
+        assert end is not None
+        spin.end = None
+        unused_s = end.at_s - self.clock._now
+        self.busy_s -= unused_s
+        spin.program.used_s -= unused_s
+        spin.program.spinning.remove(spin)
+
+    def _yield(self, spin: _Spin) -> None:
+        """It waits for a core, behind all others of its program."""
+        spin.since = self.clock._now
+        spin.program.yielding.append(spin)
+        spin.program.waiting += 1
+        self._waiting += 1
+
+    def _let_go_first(self, program: Program) -> None:
+        """A thread that has used a slice takes the core of one that waits busily elsewhere."""
+        if program.spinning and program.spent:
+            spin = program.spinning[-1]
+            self._take_core(spin)
+            self._yield(spin)
+            self._next_of(program, spin.turn_s)
 
     def leave(self, turn: _Turn) -> None:
         """For the visit: its core is free."""
@@ -235,18 +326,25 @@ class SharedHost(Host):
                     least_s = one.used_s
             if least_s > self._used_least_s:
                 self._used_least_s = least_s
+        self._next_of(program, turn_s)
+
+    def _next_of(self, program: Program, turn_s: float) -> None:
+        """A core for a thread of this program, whose turn it has been since then."""
         ready = program.ready
+        chosen: _Turn
         if ready:
             place = int(self._chance() * len(ready))
             last = chosen = ready.pop()
             if place < len(ready):
                 chosen = ready[place]
                 ready[place] = last
-        else:
+        elif program.spent:
             chosen = program.spent.popleft()
+        else:
+            chosen = program.yielding.pop(0)
         program.waiting -= 1
         self._waiting -= 1
-        wait = now - chosen.since
+        wait = self.clock._now - chosen.since
         self.wait_s += wait
         if wait > self.wait_max_s:
             self.wait_max_s = wait
@@ -268,13 +366,17 @@ class Program(Host):
         Threads that have slept and wait for a core.
     spent : deque
         Threads that have used a slice and wait for a core again.
+    yielding : list
+        Threads that wait busily and have given way.
     waiting : int
-        How many there are of both.
+        How many there are of all three.
+    spinning : list
+        Threads that wait busily, on a core.
     used_s : float
         How long its threads have used cores, in seconds; as much as others if it has slept.
     """
 
-    __slots__ = ("_machine", "ready", "spent", "used_s", "waiting")
+    __slots__ = ("_machine", "ready", "spent", "spinning", "used_s", "waiting", "yielding")
 
     def __init__(self, machine: SharedHost) -> None:
         self._machine = machine
@@ -290,6 +392,8 @@ class Program(Host):
         self.flusher = machine.flusher
         self.ready: list[_Turn] = []
         self.spent: deque[_Turn] = deque()
+        self.yielding: list[_Spin] = []
+        self.spinning: list[_Spin] = []
         self.waiting = 0
         self.used_s = 0.0
 
@@ -297,6 +401,11 @@ class Program(Host):
     def machine(self) -> Host:
         """See ``Host.machine``."""
         return self._machine
+
+    @property
+    def kernel(self) -> Host:
+        """See ``Host.kernel``."""
+        return self._machine.kernel
 
     def run(self, seconds: float, call: Call, argument: Any = None) -> None:
         """See ``Host.run``."""

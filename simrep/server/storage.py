@@ -343,4 +343,4 @@ class Binlog:
     def _write_journal(self, then: tuple[Call, Any]) -> None:
         """The file has grown: a thread of the file system must run before the sync returns."""
         call, argument = then
-        self._host.run(self._switch_s, call, argument)
+        self._host.kernel.run(self._switch_s, call, argument)
