@@ -25,7 +25,7 @@ from simrep.why.tail import TailExplanation, TailStage
 __all__ = ["TableRow", "draw_row_table", "draw_waterfall", "plot_blockages", "plot_tail"]
 
 _HALF = 0.31  # of the height of a bar
-_LINE, _LINES = 38, 3  # characters and lines of the words
+_LINE, _LINES = 36, 3  # characters and lines of the words
 _TIME, _SHARE, _WORDS = 0.14, 0.29, 0.33  # places of the columns
 
 _FLOOR = "network floor"

@@ -14,6 +14,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from simrep.measure.units import duration, size
+from simrep.printable import shorten
 from simrep.scenario.events import events, within
 from simrep.show.plot.axes import Since
 from simrep.show.plot.breakdown import STAGE_COLOURS, activity_stage, ink_on, pale, stage_hatch
@@ -37,6 +38,7 @@ _CLIENT = -1
 """The key of the line of the client."""
 
 _SEEN_CLIENT = 0.01  # of the time that is shown: less of the client is not worth a line
+_LETTERS, _FEWEST = 64, 12  # of an event's name: in the whole width, and at its right edge
 _STRIP = 0.44  # half the height of what is shaded around the line of a node
 _LEAST_PX = 6.0  # wide enough to be named, beside it if need be
 
@@ -98,9 +100,10 @@ def _draw_happened(
             corner, width = (began, line - _STRIP), ended - began
             axes.add_patch(Rectangle(corner, width, 2 * _STRIP, zorder=0.5, **EVENT))
             axes.vlines(began, line - _STRIP, line + _STRIP, colors=GREY, linewidth=1.0, zorder=1)
+            room = int(_LETTERS * (1.0 - began / (since(until_s) or 1.0)))
             text = axes.text(
-                began, line + _STRIP, f" {event.what}", va="bottom", fontsize=8.5, color=INK,
-                zorder=6, clip_on=True, in_layout=False,
+                began, line + _STRIP, f" {shorten(event.what, max(_FEWEST, room))}", va="bottom",
+                fontsize=8.5, color=INK, zorder=6, clip_on=True, in_layout=False,
             )  # fmt: skip
             texts.append(text)
     return texts
