@@ -37,7 +37,10 @@ _COMMIT: Final = Lap.COMMIT
 
 
 class GaleraNode:
-    """What one node does with local transactions and with the ordered stream of writesets."""
+    """What one node does with local transactions and with the ordered stream of writesets.
+
+    Simplified: from the first fragment on, an applier takes rows of its victims at once.
+    """
 
     certifier_kind: ClassVar[type[Certifier]] = Certifier
     flow_control_kind: ClassVar[type[FlowControl]] = FlowControl
@@ -372,6 +375,7 @@ class GaleraNode:
                 self.clock.fire(local.done, True)
         else:
             if writeset.part is not None:
+                self.locks.waits_for_victims = False
                 if writeset.part.last:
                     self.streams.close(writeset.part.stream)
                     self.locks.release_all(ordered.stream)

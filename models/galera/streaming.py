@@ -65,6 +65,7 @@ class StreamingReplication:
         stream = (self.node.index, next(self._numbers))
         made = Stream(self, transaction, local, stream, unit, size)
         local.stream = made
+        self.node.locks.waits_for_victims = False  # see ``GaleraNode``
         return made
 
 

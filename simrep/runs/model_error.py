@@ -7,12 +7,13 @@ sizes and the measured cells behind them.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from math import isfinite, sqrt
+
+from simrep.user_files import parse_toml
 
 __all__ = ["Expectation", "ModelError", "expectation", "model_error", "network_share"]
 
@@ -72,7 +73,7 @@ class Expectation:
 def expectation(decided_by: str) -> Expectation:
     """What is known of figures that ``network``, ``shared`` or ``own`` processors decide."""
     text = files("simrep.runs").joinpath("model_error.toml").read_text(encoding="utf-8")
-    table = tomllib.loads(text)[decided_by]
+    table = parse_toml(text, "model_error.toml")[decided_by]
     return Expectation(table.pop("cells"), table)
 
 

@@ -102,6 +102,7 @@ def test_what_a_retried_transaction_lost_is_a_stage() -> None:
     few = {"name": "few", "keys": {"distribution": "uniform", "rows": 20}}
     everywhere = busy("galera", nodes=["n1", "n2"], retry=True, **{"class": [few]})
     everywhere["workload"].pop("preset")
+    everywhere["run"]["duration_s"] = 0.3
     explained = (simrep.explain(everywhere, txn=number) for number in range(1, 100))
     found = next(one for one in explained if "retries" in stages(one))
     assert sum(s.seconds for s in found.stages) == pytest.approx(found.latency_s, abs=US)

@@ -504,7 +504,7 @@ def test_status_variables_count_what_servers_did_for_clients_that_had_gone() -> 
     workload = {
         "threads": 12,
         "nodes": ["*"],
-        "class": [{"keys": {"rows": 50, "distribution": "uniform"}}],
+        "class": [{"keys": {"rows": 20, "distribution": "uniform"}}],
         "clients": {"read_timeout_s": 0.04},
     }
     done = simrep.run(
