@@ -40,8 +40,8 @@ class OpenTransaction:
         Why it failed, as the product says it; empty: a deadlock or brute force.
     undo : callable or None
         ``undo(owner)`` rolls it back when it is aborted; None while its own thread will notice.
-    undone : bool
-        Whether that was done.
+    undone : Event or None
+        Fires when that is done; None: it was not begun.
     passed : Event or None
         Fires when its place in the order of commits has passed, if it has failed at one: before
         that its client is not told.
@@ -65,7 +65,7 @@ class OpenTransaction:
         self.written: int | None = None
         self.error = ""
         self.undo: Callable[[Any], object] | None = None
-        self.undone = False
+        self.undone: Event | None = None
         self.passed: Event | None = None
 
     def mark(self, lap: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from simrep.kernel.clock import Clock
+from simrep.kernel.clock import Clock, Event
 from simrep.server.host import Host
 from simrep.server.locks import LockTable
 from simrep.workload.open_transaction import OpenTransaction
@@ -63,7 +63,10 @@ class Rollback:
         if owner.aborted:
             undone.victims += 1
         undone.attempts += 1
-        if not owner.undone:
+        if owner.undone is not None:  # by another thread, which is waited for
+            if not owner.undone.triggered:
+                yield from waited(owner.undone, resume)
+        else:
             owner.undo = None
             yield from waited(self._host.work(self._seconds(owner)), resume)
             self._locks.release_all(owner)
@@ -75,8 +78,13 @@ class Rollback:
     def at_once(self, owner: OpenTransaction) -> None:
         """Roll it back while its own thread waits for something else, its client for example."""
         owner.undo = None
-        owner.undone = True
-        self._host.run(self._seconds(owner), self._locks.release_all, owner)
+        owner.undone = Event(self._clock)
+        self._host.run(self._seconds(owner), self._undone, owner)
+
+    def _undone(self, owner: OpenTransaction) -> None:
+        self._locks.release_all(owner)
+        assert owner.undone is not None
+        self._clock.fire(owner.undone)
 
     def _seconds(self, owner: OpenTransaction) -> float:
         rows = owner.transaction.rows if owner.written is None else owner.written

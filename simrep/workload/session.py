@@ -406,7 +406,7 @@ class Sessions(Generic[T]):
                         yield from self._request(owner, resume)
                     if transaction.abandoned and not autocommit:  # nobody sends a COMMIT
                         owner.error = _GIVEN_UP
-                    elif owner.undone:  # while its client thought
+                    elif owner.undone is not None:  # while its client thought
                         pass
                     elif transaction.rows:
                         owner.undo = None
