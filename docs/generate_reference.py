@@ -311,6 +311,8 @@ def _models() -> Iterator[str]:
         yield f"Versions: {', '.join(f'`{v}`' for v in card['versions'])}\n"
         yield from _packs(card["packs"])
         yield f"Faults: {', '.join(f'`{word}`' for word in card['faults']) or 'none'}\n"
+        operations = ", ".join(f"`{word}`" for word in card["operations"])
+        yield f"Operations: {operations or 'none'}\n"
         yield f"### Assumptions of {name}\n"
         yield from _assumptions(model)
         yield f"### Options of {name}\n"

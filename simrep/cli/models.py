@@ -99,8 +99,9 @@ def _description(one: dict[str, Any]) -> Group:
     versions = words("Versions: " + (", ".join(one["versions"]) or "none"))
     packs = words("Packs: " + (", ".join(one["packs"]) or "none"))
     faults = words("Faults: " + (", ".join(one["faults"]) or "none"))
+    operations = words("Operations: " + (", ".join(one["operations"]) or "none"))
     return Group(
-        *(heading, versions, packs, faults),
+        *(heading, versions, packs, faults, operations),
         *_part("Options, as in [cluster.options]", options),
         *_part("Costs, as in [cluster.costs], when no pack gives others", costs),
     )

@@ -54,6 +54,7 @@ def model_card(model: type[Model]) -> dict[str, Any]:
         "versions": list(known),
         "packs": packs,
         "faults": sorted(model.faults),
+        "operations": sorted(model.operations),
         "options": _options(model.Options, by_version),
         "costs": _costs(model.Costs),
     }

@@ -1,4 +1,4 @@
-"""Whether a model can play the faults of a scenario; what it cannot play is refused."""
+"""Whether a model plays the faults and operations of a scenario; what it does not is refused."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from simrep.network.network import Path
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.fault_checks import order_problems
 from simrep.scenario.faults import CHANGES, LINKS, FaultTable, FaultWord
+from simrep.scenario.operation import OperationWord
 from simrep.scenario.problems import combined
 from simrep.scenario.schema import Scenario
 
-__all__ = ["check_faults", "noticed"]
+__all__ = ["check_faults", "check_operations", "noticed"]
 
 _ROUNDED = 1.0 + 1e-9
 _Paths = Mapping[tuple[int, int], Path]
@@ -64,8 +65,21 @@ def check_faults(
                 )
 
 
+def check_operations(scenario: Scenario, model: type[Model]) -> None:
+    """Raise ScenarioError for an operation that the model does not play."""
+    for one in scenario.operations:
+        if one.what not in model.operations:
+            raise ScenarioError(
+                one.path,
+                f"model {model.name!r} does not play {one.what!r}",
+                f"models that do: {models_that(partial(_operates, one.what))}",
+            )
+
+
 def noticed(scenario: Scenario, model: type[Model], options: Any) -> bool:
     """Whether something happens that servers of the model have to notice."""
+    if scenario.operations:
+        return True
     limit_s = model.silence_limit_s(options)
     for fault in scenario.faults:
         if fault.what in CHANGES or (fault.what in LINKS and "cut" in model.faults):
@@ -78,6 +92,10 @@ def noticed(scenario: Scenario, model: type[Model], options: Any) -> bool:
 
 def _plays(word: FaultWord, model: type[Model]) -> bool:
     return word in model.faults
+
+
+def _operates(word: OperationWord, model: type[Model]) -> bool:
+    return word in model.operations
 
 
 def _words(scenario: Scenario, faults: Sequence[FaultTable]) -> Iterator[tuple[str, FaultWord]]:

@@ -21,6 +21,7 @@ from simrep.measure.stations import Station
 from simrep.network.network import Path
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.faults import ChangeWord, FaultWord
+from simrep.scenario.operation import OperationTable, OperationWord
 from simrep.scenario.pack import Pack
 from simrep.scenario.schema import Scenario
 from simrep.workload.status import ServerStatus
@@ -28,7 +29,7 @@ from simrep.workload.transaction import Transaction
 from simrep.workload.workload import Workload
 
 __all__ = ["KEEPS", "Change", "Degradation", "Deployment", "Keeps", "Leader", "Model",
-           "SessionTable", "Setup", "StallPhase"]  # fmt: skip
+           "Operation", "SessionTable", "Setup", "StallPhase"]  # fmt: skip
 
 Keeps = Literal["all", "majority", "replica", "none"]
 """Which copies an answered transaction surely has.
@@ -71,6 +72,30 @@ class Change:
     def starts(self) -> bool:
         """Whether a server is there afterwards; else one ends."""
         return self.what in {"restart", "bootstrap", "promote"}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Something that an operator does to a running cluster.
+
+    Parameters
+    ----------
+    at_s : float
+        When, in simulated seconds.
+    nodes : tuple of int
+        Positions of the nodes that it is done on.
+    told : OperationTable
+        What it is (``told.what``), and all that the scenario says of it.
+    """
+
+    at_s: float
+    nodes: tuple[int, ...]
+    told: OperationTable
+
+    @property
+    def what(self) -> OperationWord:
+        """Its word."""
+        return self.told.what
 
 
 class SessionTable(BaseModel):
@@ -203,6 +228,8 @@ class Model(ABC):
     come or go, or gives it another role. ``loss`` and ``jitter``: all its messages go over the
     network of ``Cluster``. ``cut``: its servers notice a link on which nothing gets through;
     without that word cuts are played up to ``silence_limit_s``."""
+    operations: ClassVar[frozenset[OperationWord]] = frozenset()
+    """What its operators may do, by the words of ``OperationTable.what``: ``operate`` does it."""
     said: ClassVar[Mapping[str, str]] = {}
     """How it says what its servers note, by the words of a time line: ``"suspect": "{node} finds
     {of} unreachable"``. Words that are not here are told as for all models."""
@@ -251,6 +278,13 @@ class Model(ABC):
         """Let a server come or go now; only called for words that ``faults`` has."""
         raise ScenarioError(
             "fault", f"model {self.name!r} has no method change(), for {change.what!r}"
+        )
+
+    def operate(self, operation: Operation) -> None:
+        """Let an operator do something now; only called for words that ``operations`` has."""
+        raise ScenarioError(
+            operation.told.path,
+            f"model {self.name!r} has no method operate(), for {operation.what!r}",
         )
 
     def status(self, node: int) -> ServerStatus | None:
@@ -385,6 +419,8 @@ class Setup:
     workload : Workload
     changes : tuple of Change
         Servers that come and go, in the order of time.
+    operations : tuple of Operation
+        What operators do, in the order of time.
     noticed : bool
         Whether servers come and go, or something else happens that others have to notice.
     node_costs : mapping of int to mapping
@@ -409,4 +445,5 @@ class Setup:
     pack: Pack | None = None
     node_costs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     node_options: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    operations: tuple[Operation, ...] = ()
     noticed: bool = False

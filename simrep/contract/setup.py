@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from simrep.contract.faults import check_faults, noticed
-from simrep.contract.model import Change, Leader, Model, Setup
+from simrep.contract.faults import check_faults, check_operations, noticed
+from simrep.contract.model import Change, Leader, Model, Operation, Setup
 from simrep.contract.registry import find_model, model_names, models_that
 from simrep.errors import ScenarioError, nearest
 from simrep.kernel.build import BUILD
@@ -102,6 +102,7 @@ def setup_of(scenario: Scenario) -> Setup:
     faults = scenario.faults
     links = paths(network, nodes, rtt_ms, hosts=placement, faults=faults, relayed=relay_us > 0)
     check_faults(scenario, model, options, machines, links)
+    check_operations(scenario, model)
     eventful = noticed(scenario, model, options)
     _check_arbitrators(scenario, model)
     _check_own_writes(scenario, model)
@@ -115,6 +116,7 @@ def setup_of(scenario: Scenario) -> Setup:
         paths=links,
         workload=_workload(scenario, model, options, eventful=eventful),
         changes=_changes(scenario),
+        operations=_operations(scenario),
         noticed=eventful,
         versions=_versions(scenario, pack),
         pack=pack,
@@ -367,6 +369,20 @@ def _changes(scenario: Scenario) -> tuple[Change, ...]:
         for fault, movers in order
         for node in movers
     )
+
+
+def _operations(scenario: Scenario) -> tuple[Operation, ...]:
+    """What operators do, in the order of time."""
+    names = scenario.node_names
+    listed = (
+        Operation(one.at_s, tuple(map(names.index, one.on(names, scenario.arbitrators))), one)
+        for one in scenario.operations
+    )
+    return tuple(sorted(listed, key=_begin_s))
+
+
+def _begin_s(operation: Operation) -> float:
+    return operation.at_s
 
 
 def _costs_for(model: type[Model], pack: Pack) -> Mapping[str, Any]:

@@ -2,8 +2,9 @@
 
 The contract
     ``Model`` is what a model inherits from. ``Cluster`` holds the machines and the network that it
-    is given, ``Setup`` what a scenario comes down to; ``Leader``, ``Change``, ``SessionTable`` and
-    ``Deployment`` are what it tells of its product, ``ServerStatus`` what a server tells a proxy.
+    is given, ``Setup`` what a scenario comes down to; ``Leader``, ``Change``, ``Operation``,
+    ``SessionTable`` and ``Deployment`` are what it tells of its product, ``ServerStatus`` what a
+    server tells a proxy.
     ``roles`` mark options by what they do,
     ``prior`` costs by what is usual. ``Microseconds``, ``Nanoseconds``, ``Milliseconds``, ``Speed``
     and ``Factor`` are the numbers that costs are; a ``Reason`` is told with the error of an option
@@ -44,6 +45,7 @@ from simrep.contract.model import (
     Deployment,
     Leader,
     Model,
+    Operation,
     SessionTable,
     Setup,
     StallPhase,
@@ -136,6 +138,7 @@ __all__ = [
     "Network",
     "Noted",
     "OpenTransaction",
+    "Operation",
     "Option",
     "OrderedGate",
     "Parts",

@@ -153,7 +153,7 @@ def build_cluster(
         traits=node_traits(setup, clock, processes),
         data_bytes=scenario.cluster.data_bytes,
         hot_share=scenario.cluster.hot_share,
-        timeline=Timeline(clock) if scenario.faults else None,
+        timeline=Timeline(clock) if scenario.faults or scenario.operations else None,
         fates=(fates or Fates(clock, len(names), arbitrators)) if _meets_errors(setup) else None,
         ways=Ways(clock, network) if placed else None,
         quiet=_quiet(setup, hosts) if ahead and not followed else (),
@@ -181,7 +181,9 @@ def _meets_errors(setup: Setup) -> bool:
     """Whether anything happens that clients have to deal with, or it is said how they would."""
     scenario = setup.scenario
     said = setup.workload.has_policy or scenario.proxy is not None
-    return bool(scenario.faults) or said or scenario.replica_cluster is not None
+    return (
+        bool(scenario.faults or scenario.operations) or said or scenario.replica_cluster is not None
+    )
 
 
 def build_replica_cluster(

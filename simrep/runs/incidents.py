@@ -10,14 +10,15 @@ from typing import Any
 from simrep.kernel.timeline import Noted
 from simrep.measure.spread import NEVER, Spread
 from simrep.scenario.events import Event, events
-from simrep.scenario.faults import LINKS
+from simrep.scenario.faults import LINKS, FaultTable
+from simrep.scenario.operation import OPERATIONS, OperationTable
 from simrep.scenario.schema import Scenario
 
 __all__ = ["Absence", "Incident", "StallSpread", "faults_of", "incidents"]
 
 _RETURNS = {"restart", "bootstrap"}
-_UNNOTICED = {"slow", "disk-stall", "promote"}
-"""Whoever is slow, or told to take writes, still answers: nobody is suspected for it."""
+_UNNOTICED = {"slow", "disk-stall", "promote", *OPERATIONS}
+"""Whoever is slow, or told what to do, still answers: nobody is suspected for it."""
 _VOTES = ("evicts", "expel")
 _WRITES = ("writable", "promoted")
 _ENDS = ("evicted", "aborted")
@@ -174,8 +175,8 @@ class Incident:
 
 
 def faults_of(scenario: Scenario | Mapping[str, Any]) -> list[Event]:
-    """What a scenario lets happen to its servers and links, in the order of time."""
-    return [event for event in events(scenario) if not event.path.startswith("workload.")]
+    """What happens to servers and links, and what operators do, in the order of time."""
+    return [event for event in events(scenario) if not event.of_load]
 
 
 def incidents(
@@ -191,7 +192,8 @@ def incidents(
     names : sequence of str
         Of the nodes, by position.
     """
-    tables = {table.path: table for table in scenario.faults}
+    tables: dict[str, FaultTable | OperationTable] = {one.path: one for one in scenario.faults}
+    tables |= {one.path: one for one in scenario.operations}
     faults = [
         _Fault(event, tables[event.path].what, tables[event.path].name or event.path)
         for event in faults_of(scenario)

@@ -179,6 +179,9 @@ def _simulate(
         if follower is not None:
             clock.at(change.at_s, follower[0].node_changes, (change.node, change.what))
 
+    for operation in setup.operations:
+        clock.at(operation.at_s, model.operate, operation)
+
     until_s = None
     piece_of(partial(_share, clock, clients, setup))
     if settings.duration_s is not None:

@@ -8,9 +8,12 @@ from math import inf, isfinite, nan
 from typing import Any
 
 from simrep.measure.units import number
+from simrep.scenario.changes import value_at
 from simrep.scenario.cluster import NodeTable
 from simrep.scenario.faults import FaultTable
 from simrep.scenario.old_faults import ChangeTable, OutageTable, listed_faults
+from simrep.scenario.operation import OperationTable
+from simrep.scenario.operations import OPERATION_TABLES, listed_operations
 from simrep.scenario.schema import DEFAULT_NODES, Scenario
 
 __all__ = ["Event", "events", "within"]
@@ -50,6 +53,11 @@ class Event:
         return self.path.startswith("workload.scheduled.")
 
     @property
+    def of_load(self) -> bool:
+        """Whether it is a part of the load, and nothing that happens to servers or links."""
+        return self.path.startswith("workload.") and not self.path.startswith("workload.ddl.")
+
+    @property
     def lasts(self) -> bool:
         """Whether it has an end of its own, or goes on to the end of the run."""
         return self.until_s > self.at_s
@@ -69,7 +77,7 @@ class Event:
 def events(scenario: Scenario | Mapping[str, Any]) -> tuple[Event, ...]:
     """What a scenario lets happen at a given time, in the order of time.
 
-    Faults, scheduled transactions, bursts of the load.
+    Faults, what operators do, scheduled transactions, bursts of the load.
 
     Parameters
     ----------
@@ -79,6 +87,7 @@ def events(scenario: Scenario | Mapping[str, Any]) -> tuple[Event, ...]:
     content = scenario.to_dict() if isinstance(scenario, Scenario) else scenario
     workload = content.get("workload", {})
     listed = [_fault(content, fault) for fault in _faults(content)]
+    listed += [_operation(content, one) for one in _operations(content)]
     for position, single in enumerate(workload.get("scheduled", ())):
         path = f"workload.scheduled.{position}"
         nodes = (single["node"],) if single.get("node") else ()
@@ -120,6 +129,26 @@ def _faults(content: Mapping[str, Any]) -> tuple[FaultTable, ...]:
     )
 
 
+def _operations(content: Mapping[str, Any]) -> tuple[OperationTable, ...]:
+    """What operators do; see ``Scenario.operations``."""
+    return listed_operations(
+        {
+            path: [kind.model_validate(one) for one in value_at(content, path) or ()]
+            for path, kind in OPERATION_TABLES.items()
+        }
+    )
+
+
+def _operation(content: Mapping[str, Any], one: OperationTable) -> Event:
+    """What an operator does as an event; its end is open if it ends by itself."""
+    names = _names(content)
+    nodes = content.get("node", ())
+    away = [node["name"] for node in nodes if node.get("arbitrator")]
+    until_s = one.end_s if isfinite(one.end_s) else nan
+    struck = one.on(names, away)
+    return Event(one.path, f"{one.text} on {', '.join(struck)}", struck, one.at_s, until_s)
+
+
 def _fault(content: Mapping[str, Any], fault: FaultTable) -> Event:
     """A fault as an event."""
     nodes = fault.nodes or ((fault.node,) if fault.node else _nodes_on(content, fault.host))
@@ -135,15 +164,21 @@ def _fault(content: Mapping[str, Any], fault: FaultTable) -> Event:
 
 def _nodes_on(content: Mapping[str, Any], host: str | None) -> tuple[str, ...]:
     """Names of the nodes on a machine."""
-    cluster = content["cluster"]
+    names = _names(content)
     tables = [NodeTable.model_validate(node) for node in content.get("node", ())]
-    names = cluster.get("nodes") or [node.name for node in tables] or DEFAULT_NODES
+    places = {node.name: node.host for node in tables}
+    if content["cluster"].get("shared_host"):
+        return names
+    return tuple(name for name in names if (places.get(name) or name) == host)
+
+
+def _names(content: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of all nodes by position."""
+    nodes = [node["name"] for node in content.get("node", ())]
+    names = content["cluster"].get("nodes") or nodes or DEFAULT_NODES
     if isinstance(names, int):
         names = [f"n{position + 1}" for position in range(names)]
-    places = {node.name: node.host for node in tables}
-    if cluster.get("shared_host"):
-        return tuple(names)
-    return tuple(name for name in names if (places.get(name) or name) == host)
+    return tuple(names)
 
 
 def _begin_s(event: Event) -> float:

@@ -24,12 +24,16 @@ from simrep.scenario.cluster import (
 )
 from simrep.scenario.fault_checks import fault_problems
 from simrep.scenario.faults import FaultTable
+from simrep.scenario.maintenance import MaintenanceTable
 from simrep.scenario.network import NetworkTable, paths
 from simrep.scenario.old_faults import listed_faults, outdated
+from simrep.scenario.operation import OperationTable
+from simrep.scenario.operations import listed_operations, operation_problems
 from simrep.scenario.problems import ProblemsError, combined, dotted, problems
 from simrep.scenario.proxy import ProxyTable
 from simrep.scenario.replica_cluster import ReplicaClusterTable
 from simrep.scenario.run import RunTable
+from simrep.scenario.settings import SettingTable
 from simrep.scenario.table import Table, Title
 from simrep.scenario.workload import WorkloadTable, expand
 from simrep.user_files import check_content, parse_toml, read_text
@@ -66,6 +70,12 @@ class Scenario(Table):
     )
     fault_tables: tuple[FaultTable, ...] = Field(
         (), alias="fault", description="what goes wrong, when and where"
+    )
+    maintenance: tuple[MaintenanceTable, ...] = Field(
+        (), description="locks, desync and backups on running servers"
+    )
+    settings: tuple[SettingTable, ...] = Field(
+        (), alias="setting", description="dynamic options that are set on a running cluster"
     )
     replica_cluster: ReplicaClusterTable | None = Field(
         None, description="another cluster that follows this one asynchronously"
@@ -119,6 +129,19 @@ class Scenario(Table):
         """All that goes wrong, also what ``cluster.change`` and ``network.outage`` say."""
         return listed_faults(self.fault_tables, self.cluster.changes, self.network.outages)
 
+    @property
+    def operations(self) -> tuple[OperationTable, ...]:
+        """All that operators do, table by table."""
+        return listed_operations(self._operation_tables)
+
+    @property
+    def _operation_tables(self) -> dict[str, Sequence[OperationTable]]:
+        return {
+            "workload.ddl": self.workload.ddl,
+            "maintenance": self.maintenance,
+            "setting": self.settings,
+        }
+
     def without_faults(self) -> Self:
         """The same, in which nothing goes wrong."""
         cluster = self.cluster.model_copy(update={"changes": ()})
@@ -135,6 +158,7 @@ class Scenario(Table):
             "cluster.change": self.cluster.changes,
             "network.outage": self.network.outages,
             "fault": self.fault_tables,
+            **self._operation_tables,
         }
         return tuple(path for path, entries in tables.items() if entries)
 
@@ -272,6 +296,7 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
     yield from _arbitrators(scenario)
     yield from _placement(scenario)
     yield from fault_problems(scenario.faults, names, scenario.host_names, scenario.end_s)
+    yield from operation_problems(scenario.operations, names, scenario.arbitrators, scenario.end_s)
     yield from _addresses(scenario)
     for position, name in enumerate(scenario.workload.nodes or ()):
         yield from _unknown(("workload", "nodes", position), "node", name, [*names, "*"])
@@ -383,7 +408,7 @@ def _drain(scenario: Scenario) -> Iterator[ScenarioError]:
         yield ScenarioError(
             "run.drain", "is for arrivals (workload.rate_tps): clients never end", "remove it"
         )
-    disturbed = {*scenario.timed} & {"cluster.change", "network.outage", "fault"}
+    disturbed = {*scenario.timed} - {"workload.variation", "workload.scheduled"}
     errors = (path for path, _ in scenario.workload.policies)
     for name in (*sorted(disturbed), *errors):
         yield ScenarioError("run.drain", f"does not go with {name}: some may never be answered")

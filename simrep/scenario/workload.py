@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.classes import ClassTable, ScheduledTable
 from simrep.scenario.clients import ClientsTable
+from simrep.scenario.ddl import DdlTable
 from simrep.scenario.presets import Preset, preset
 from simrep.scenario.sysbench import KEY_WORDS, SysbenchTable
 from simrep.scenario.table import (
@@ -193,6 +194,9 @@ class WorkloadTable(Table):
     scheduled: tuple[ScheduledTable, ...] = Field(
         (), description="single transactions at given times, beside the mix and not counted with it"
     )
+    ddl: tuple[DdlTable, ...] = Field(
+        (), description="statements that change a table, such as ALTER TABLE, at given times"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -297,6 +301,11 @@ class WorkloadTable(Table):
                 if name in chosen[:place]:
                     raise ScenarioError(path, f"class {name!r} is there twice", "name it once")
             used |= {*chosen}
+        for position, one in enumerate(self.ddl):
+            for place, name in enumerate(one.classes or ()):
+                if name not in classes:
+                    path = f"ddl.{position}.class.{place}"
+                    raise ScenarioError(path, f"no class {name!r}", nearest(name, classes))
         for position, name in enumerate(classes):
             if self.groups and name not in used:
                 raise ScenarioError(

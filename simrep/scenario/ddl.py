@@ -1,0 +1,61 @@
+"""The ``[[workload.ddl]]`` table: a statement that changes a table, such as ALTER TABLE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from simrep.scenario.operation import OperationTable, OperationWord
+from simrep.scenario.table import DataBytes, Name, TableRows
+
+__all__ = ["DdlKind", "DdlTable"]
+
+DdlKind = Literal["instant", "inplace", "copy"]
+
+
+class DdlTable(OperationTable):
+    """A ``[[workload.ddl]]``: a statement that changes the definition of a table."""
+
+    node: Name | None = Field(
+        None, description="node whose client issues it; default: the first with data"
+    )
+    kind: DdlKind = Field(
+        "copy",
+        description="ALGORITHM: instant changes the definition alone; inplace goes through the "
+        "rows, and writes go on where the product lets them; copy makes a new table, and nobody "
+        "writes to the old one",
+    )
+    rows: TableRows = Field(description="rows of the table")
+    bytes: DataBytes | None = Field(
+        None, description="size of the table; default: 200 bytes for each row"
+    )
+    classes: tuple[Name, ...] | None = Field(
+        None,
+        alias="class",
+        min_length=1,
+        description="classes of transactions that use the table; default: all",
+    )
+    method: Literal["TOI", "RSU", "NBO"] | None = Field(
+        None, description="of Galera: wsrep_OSU_method; default: TOI"
+    )
+
+    @property
+    def what(self) -> OperationWord:
+        """See ``OperationTable.what``."""
+        return "ddl"
+
+    @property
+    def text(self) -> str:
+        """See ``OperationTable.text``."""
+        return f"ALTER TABLE ({', '.join(filter(None, (self.kind, self.method)))})"
+
+    @property
+    def size_bytes(self) -> int:
+        """How large the table is."""
+        return 200 * self.rows if self.bytes is None else self.bytes
+
+    def on(self, names: Sequence[str], arbitrators: Sequence[str] = ()) -> tuple[str, ...]:
+        """See ``OperationTable.on``."""
+        return super().on(names, arbitrators) if self.node is None else (self.node,)
