@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -24,11 +25,11 @@ from simrep.models.galera.gcomm.evs import Evs, EvsOptions
 from simrep.models.galera.gcomm.gmcast import Gmcast, LinkOptions
 from simrep.models.galera.gcomm.quiet_evs import QuietEvs
 
-from .options import GaleraCosts, GaleraOptions
+from .options import GaleraCosts, GaleraOptions, GaleraSession
 from .state_exchange import StateExchange
 from .writeset import Control, Kind, LocalTransaction, Writeset
 
-__all__ = ["THREADS", "GroupMember", "Sender"]
+__all__ = ["THREADS", "GroupMember", "Sender", "waits_for_reads"]
 
 THREADS: Final = 4
 """Threads of a quiet node, in the order in which what they begin at an instant counts.
@@ -58,6 +59,12 @@ class _Nowhere:
     def send(self, _payload: Any, _size_bytes: int) -> bool:
         """Take everything and lose it."""
         return True
+
+
+def waits_for_reads(options: GaleraOptions, sessions: Iterable[Any]) -> bool:
+    """Whether any client may ask for a wait with ``wsrep_sync_wait``."""
+    own = (one.sync_wait for one in sessions if isinstance(one, GaleraSession))
+    return options.sync_wait > 0 or any(own)
 
 
 class GroupMember:
@@ -105,7 +112,7 @@ class GroupMember:
         period_s = options.causal_keepalive_period_s
         if period_s is None:
             period_s = options.keepalive_period_s
-        asks = options.sync_wait > 0
+        asks = waits_for_reads(options, cluster.sessions)
         if cluster.changes:
             self.changing = ChangingLocalCausal(period_s, *how) if asks else ChangingEvs(*how)
             self.evs = self.changing

@@ -445,6 +445,13 @@ class GaleraSession(SessionTable):
         le=2147483647,
         description="units after which a fragment is replicated; 0: no streaming replication",
     )
+    sync_wait: int | None = Field(
+        None,
+        alias="wsrep_sync_wait",
+        ge=0,
+        le=15,
+        description="what waits until its node has committed all that others have been told",
+    )
 
     def check(self, options: Any) -> None:
         """See ``SessionTable.check``."""

@@ -23,7 +23,7 @@ from simrep.modelling import (
 from simrep.models.galera.gcomm.causal import LocalCausal
 from simrep.models.galera.gcomm.view import View
 
-from .group import GroupMember
+from .group import GroupMember, waits_for_reads
 from .member_states import MemberState
 from .node import TOO_LARGE, GaleraNode
 from .options import GaleraCosts, GaleraOptions
@@ -93,7 +93,7 @@ class GaleraServer(Killable):
             member.group.on_restart(node.send_again)
         self._timeline = parts.cluster.timeline
         self._sync_wait = None
-        if options.sync_wait:
+        if waits_for_reads(options, parts.cluster.sessions):
             assert isinstance(member.group, LocalCausal | StateExchange)
             self._sync_wait = SyncWait(parts.clock, node, member.group, options)
         self._sessions = parts.sessions(

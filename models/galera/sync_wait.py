@@ -17,7 +17,7 @@ from simrep.modelling import Clock, Event, Sessions, Transaction
 
 from .gcomm.causal import LocalCausal
 from .node import GaleraNode
-from .options import GaleraOptions
+from .options import GaleraOptions, GaleraSession
 from .state_exchange import StateExchange
 
 __all__ = ["SyncWait"]
@@ -53,8 +53,11 @@ class SyncWait:
 
     def begin(self, transaction: Transaction) -> Generator[Event, Any, str | None]:
         """Hold up a transaction; the error with which it fails, if there is one."""
-        options = self._options
-        if not options.sync_wait & _kind(transaction):
+        options, session = self._options, transaction.session
+        bits = options.sync_wait
+        if isinstance(session, GaleraSession) and session.sync_wait is not None:
+            bits = session.sync_wait
+        if not bits & _kind(transaction):
             return None
         if options.dirty_reads and not transaction.rows:
             return None

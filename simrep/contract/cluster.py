@@ -89,6 +89,8 @@ class Cluster:
         to them, each has a machine of its own on which work takes the same time whenever it is
         done, and nobody looks at single transactions or messages. What such a node counts must be
         right when ``Model.settle`` was called; its machine's cores must never be all in use.
+    sessions : sequence of object
+        Session variables that classes of transactions set, as the model understands them.
     """
 
     clock: Clock
@@ -111,6 +113,7 @@ class Cluster:
     arbitrators: Collection[int] = ()
     ways: Ways | None = None
     quiet: Collection[int] = ()
+    sessions: Sequence[Any] = ()
 
     @property
     def size(self) -> int:

@@ -157,6 +157,7 @@ def build_cluster(
         fates=(fates or Fates(clock, len(names), arbitrators)) if _meets_errors(setup) else None,
         ways=Ways(clock, network) if placed else None,
         quiet=_quiet(setup, hosts) if ahead and not followed else (),
+        sessions=setup.workload.sessions,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from simrep.workload.classes import TransactionClass
 from simrep.workload.course import Course
@@ -156,6 +156,12 @@ class Workload:
     def courses(self) -> tuple[Course, ...]:
         """All that varies over time."""
         return tuple(source.course for source in self.sources if source.course is not None)
+
+    @property
+    def sessions(self) -> tuple[Any, ...]:
+        """Session variables that classes set, and those of scheduled transactions."""
+        every = (*self.classes, *(one.transaction_class for one in self.scheduled))
+        return tuple(one.session for one in every if one.session is not None)
 
     @property
     def writes(self) -> bool:
