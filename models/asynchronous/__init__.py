@@ -59,6 +59,7 @@ from simrep.modelling import (
     Noted,
     Parts,
     Question,
+    ReadLevel,
     Recognition,
     ServerStatus,
     Setup,
@@ -260,6 +261,15 @@ class Asynchronous(Model):
     def deployments() -> Sequence[Deployment]:
         """See ``Model.deployments``."""
         return (Deployment(name="asynchronous", keeps="none", options=MANAGED),)
+
+    @staticmethod
+    def read_levels() -> Sequence[ReadLevel]:
+        """See ``Model.read_levels``."""
+        waits = {"read_your_writes": "gtid-wait"}
+        return (
+            ReadLevel(name="no wait", sees="any", clients={"read_your_writes": "none"}),
+            ReadLevel(name="WAIT_FOR_EXECUTED_GTID_SET", sees="own", clients=waits),
+        )
 
     @staticmethod
     def questions() -> Sequence[Question]:

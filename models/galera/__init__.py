@@ -58,6 +58,7 @@ from simrep.modelling import (
     Model,
     Noted,
     Question,
+    ReadLevel,
     Recognition,
     ScenarioError,
     ServerStatus,
@@ -181,6 +182,16 @@ class Galera(Model):
     def relays(segments: Sequence[int], node: int) -> Sequence[int]:
         """See ``Model.relays``."""
         return segment_relays(node, segments)
+
+    @staticmethod
+    def read_levels() -> Sequence[ReadLevel]:
+        """See ``Model.read_levels``."""
+        none, one = {"wsrep_sync_wait": 0}, {"wsrep_sync_wait": 1}
+        return (
+            ReadLevel(name="wsrep_sync_wait = 0", sees="any", options=none),
+            ReadLevel(name="wsrep_sync_wait = 1 (readers)", sees="all", options=none, session=one),
+            ReadLevel(name="wsrep_sync_wait = 7 (all)", sees="all", options={"wsrep_sync_wait": 7}),
+        )
 
     @staticmethod
     def questions() -> Sequence[Question]:

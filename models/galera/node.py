@@ -198,8 +198,11 @@ class GaleraNode:
         self._receiver.do(self._action.cost(), self._receive, message)
 
     def in_order(self, call: Callable[[Any], object], argument: Any) -> None:
-        """``call(argument)`` when all that the group has delivered until now is numbered."""
-        self._receiver.do(0.0, call, argument)
+        """``call(argument)`` when all that the group has delivered until now is numbered.
+
+        It is an answer of the group to this node alone, which its receive thread is woken for.
+        """
+        self._receiver.do(self._action.cost(), call, argument)
 
     def _receive(self, message: Any) -> None:
         kind: int = message.kind

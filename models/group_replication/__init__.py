@@ -61,6 +61,7 @@ from simrep.modelling import (
     Model,
     Noted,
     Question,
+    ReadLevel,
     Recognition,
     ScenarioError,
     ServerStatus,
@@ -79,7 +80,7 @@ from .changes import Changes
 from .changing_member import ChangingMember
 from .history import History
 from .member import CONFLICT, LOOP_S, TOO_LARGE, Member
-from .options import GroupReplicationCosts, GroupReplicationOptions
+from .options import GroupReplicationCosts, GroupReplicationOptions, GroupReplicationSession
 from .quiet.member import QuietMember, quiet_members
 from .quiet.messages import Inbox
 from .quiet.verdicts import Verdicts
@@ -114,6 +115,7 @@ class GroupReplication(Model):
 
     name: ClassVar[str] = "group_replication"
     Options: ClassVar[type[GroupReplicationOptions]] = GroupReplicationOptions
+    Session: ClassVar[type[GroupReplicationSession]] = GroupReplicationSession
     Costs: ClassVar[type[GroupReplicationCosts]] = GroupReplicationCosts
     faults: ClassVar = frozenset(
         {
@@ -250,6 +252,18 @@ class GroupReplication(Model):
         from .analytic import GroupReplicationForm
 
         return GroupReplicationForm(setup)
+
+    @staticmethod
+    def read_levels() -> Sequence[ReadLevel]:
+        """See ``Model.read_levels``."""
+        option, both = "group_replication_consistency", "BEFORE_AND_AFTER"
+        eventual, before = {option: "EVENTUAL"}, {option: "BEFORE"}
+        return (
+            ReadLevel(name="EVENTUAL", sees="any", options=eventual),
+            ReadLevel(name="BEFORE (readers)", sees="all", options=eventual, session=before),
+            ReadLevel(name="AFTER (all)", sees="all", options={option: "AFTER"}),
+            ReadLevel(name=f"{both} (all)", sees="all", options={option: both}),
+        )
 
     @staticmethod
     def questions() -> Sequence[Question]:

@@ -17,7 +17,7 @@ from .election import Election, MemberInfo, MemberState
 from .flow_control import ChangingFlowControl, FlowControl
 from .member import PRIMARY
 from .messages import Control, GtidExecuted, Metadata, Packet, ViewMessage, Word
-from .options import GroupReplicationCosts, GroupReplicationOptions
+from .options import GroupReplicationCosts, GroupReplicationOptions, waits_before
 from .partition import Partition
 from .promotion import Promotion
 from .recovering_member import RecoveringMember, Remains
@@ -202,13 +202,13 @@ class ChangingMember(RecoveringMember):
             if transaction.rows:
                 if self.read_only:
                     return server.turn_away(transaction, READ_ONLY)
-            elif self._not_allowed():
+            elif self._not_allowed(transaction):
                 return server.turn_away(transaction, NOT_ALLOWED)
         return server.transact(transaction)
 
-    def _not_allowed(self) -> bool:
-        """Whether its consistency level has no meaning in its state."""
-        waits = self._options.waits_before or self._options.waits_after
+    def _not_allowed(self, transaction: Transaction) -> bool:
+        """Whether a consistency level has no meaning in its state."""
+        waits = waits_before(self._options, transaction.session) or self._options.waits_after
         return waits and self.state in {MemberState.RECOVERING, MemberState.ERROR}
 
     def _before_begin(self, transaction: Transaction) -> Generator[Event, Any, None]:
@@ -221,8 +221,9 @@ class ChangingMember(RecoveringMember):
             self._held.append(gate)
             yield gate
         options = self._options
-        if options.waits_before or options.waits_after:
-            yield from self.consistency.begin(transaction, in_order=options.waits_before)
+        in_order = waits_before(options, transaction.session)
+        if in_order or options.waits_after:
+            yield from self.consistency.begin(transaction, in_order=in_order)
         if self.state != MemberState.ONLINE and self.clock.now > began_s and self.server.alive:
             self.server.fail(self.server.owner_of(transaction), NOT_SYNCED)
 

@@ -26,7 +26,7 @@ from .consistency import Consistency
 from .election import MemberState
 from .flow_control import FlowControl
 from .messages import GtidExecuted, Statistics
-from .options import GroupReplicationCosts, GroupReplicationOptions
+from .options import GroupReplicationCosts, GroupReplicationOptions, waits_before
 from .quiet.messages import DirectMesh, Inbox
 from .sending import Sending
 from .transaction_message import Kind, Ordered, TransactionMessage
@@ -101,7 +101,9 @@ class Member:
         self._relay_writing = host.routine(costs.relay_log_us * _US)
         self._resumption = host.routine(costs.resume_us * _US)
 
-        holds_up = self._holds_up(options)
+        # Some of its sessions ask for a wait, or all of them do.
+        sessions_ask = any(waits_before(options, one) for one in cluster.sessions)
+        holds_up = sessions_ask or self._holds_up(options)
         self.server = parts.make(
             self.server_kind,
             parts,
@@ -193,7 +195,8 @@ class Member:
         return self._replication.cost(self._byte_s * transaction.size_bytes)
 
     def _before_begin(self, transaction: Transaction) -> Generator[Event, Any, None]:
-        return self.consistency.begin(transaction, in_order=self._options.waits_before)
+        in_order = waits_before(self._options, transaction.session)
+        return self.consistency.begin(transaction, in_order=in_order)
 
     def _before_commit(self, entry: BinlogTransaction) -> Generator[Event, Any, bool]:
         """The hook that replicates: it returns the verdict of certification."""

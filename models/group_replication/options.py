@@ -13,6 +13,8 @@ from simrep.modelling import (
     Microseconds,
     Milliseconds,
     Nanoseconds,
+    ScenarioError,
+    SessionTable,
     prior,
     roles,
 )
@@ -25,6 +27,7 @@ from simrep.models.mysql.options import (
 
 __all__ = [
     "MOST_TRANSACTIONS", "Consistency", "GroupReplicationCosts", "GroupReplicationOptions",
+    "GroupReplicationSession", "waits_before",
 ]  # fmt: skip
 
 Consistency = Literal[
@@ -224,6 +227,32 @@ class GroupReplicationOptions(ApplierOptions):
     def waits_after(self) -> bool:
         """Transactions commit when all members have prepared them."""
         return self.consistency in {"AFTER", "BEFORE_AND_AFTER"}
+
+
+def waits_before(options: GroupReplicationOptions, session: Any) -> bool:
+    """Whether a transaction begins when all that was ordered before is applied."""
+    if isinstance(session, GroupReplicationSession) and session.consistency is not None:
+        return session.consistency == "BEFORE"
+    return options.waits_before
+
+
+class GroupReplicationSession(SessionTable):
+    """What is not set has the value of the server's option."""
+
+    consistency: Literal["EVENTUAL", "BEFORE"] | None = Field(
+        None,
+        alias=_PREFIX + "consistency",
+        description="what its transactions wait for before they begin",
+    )
+
+    def check(self, options: Any) -> None:
+        """See ``SessionTable.check``."""
+        if self.consistency is not None and options.waits_after:
+            raise ScenarioError(
+                _PREFIX + "consistency",
+                f"is not simulated for single sessions where all others have {options.consistency}",
+                "set it for all: cluster.options." + _PREFIX + "consistency",
+            )
 
 
 class GroupReplicationCosts(ApplierCosts):

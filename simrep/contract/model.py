@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from simrep.contract.closed_form.journey import ClosedForm
 from simrep.contract.cluster import Cluster
 from simrep.contract.question import Question
+from simrep.contract.read_level import ReadLevel
 from simrep.contract.recognition import Recognition
 from simrep.errors import ScenarioError
 from simrep.kernel.clock import Event
@@ -359,6 +360,14 @@ class Model(ABC):
     @staticmethod
     def deployments() -> Sequence[Deployment]:
         """How it is deployed in several regions, for ``plan product``; by default not at all."""
+        return ()
+
+    @staticmethod
+    def read_levels() -> Sequence[ReadLevel]:
+        """Which consistency of reads one may choose, for ``plan reads``; by default none.
+
+        The first is that of a server nobody has asked for more.
+        """
         return ()
 
     @staticmethod

@@ -3,8 +3,8 @@
 The contract
     ``Model`` is what a model inherits from. ``Cluster`` holds the machines and the network that it
     is given, ``Setup`` what a scenario comes down to; ``Leader``, ``Change``, ``Operation``,
-    ``SessionTable`` and ``Deployment`` are what it tells of its product, ``ServerStatus`` what a
-    server tells a proxy.
+    ``SessionTable``, ``Deployment`` and ``ReadLevel`` are what it tells of its product,
+    ``ServerStatus`` what a server tells a proxy.
     ``roles`` mark options by what they do,
     ``prior`` costs by what is usual. ``Microseconds``, ``Nanoseconds``, ``Milliseconds``, ``Speed``
     and ``Factor`` are the numbers that costs are; a ``Reason`` is told with the error of an option
@@ -51,6 +51,7 @@ from simrep.contract.model import (
     StallPhase,
 )
 from simrep.contract.question import Option, Question
+from simrep.contract.read_level import ReadLevel
 from simrep.contract.recognition import Clue, Evidence, Recognition, ServerBranch, ServerRelease
 from simrep.contract.registry import find_model
 from simrep.contract.server_reading import FileEntry, Place, Quantity, ServerReading
@@ -150,6 +151,7 @@ __all__ = [
     "Quantity",
     "Question",
     "Ranges",
+    "ReadLevel",
     "Reason",
     "Recognition",
     "RedoLog",

@@ -2,12 +2,14 @@
 
 Whatever another member has delivered, this one has received, as it is delivered only when all have
 it. So it is enough to wait until all of that is known to be safe: no message leaves the member.
+Whether it is safe is looked at when the next message comes or leaves, even if it is so already.
 Once in a period it sends an empty one all the same, and waits until that is safe: so it learns
 whether the group is still there.
 
 References
 ----------
-gcomm/src/evs_proto.cpp: handle_down, deliver_local; gcs/src/gcs_core.cpp: gcs_core_caused.
+gcomm/src/evs_proto.cpp: handle_down, deliver_local, and who calls it (25.3.37, 26.4);
+gcs/src/gcs_core.cpp: gcs_core_caused, core_msg_causal.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ class LocalCausal(Evs):
             self._sent_s = self._clock.now
             number = self._last_sent
         self._asked.append((number, call))
-        self._deliver()
+        if self.mesh.size == 1:
+            self._deliver()
 
     def _deliver(self) -> None:
         super()._deliver()
