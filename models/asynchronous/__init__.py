@@ -11,6 +11,10 @@ is gone, by the rules and the defaults of Orchestrator, MHA, MaxScale's monitor 
 replication-manager: ``simrep.models.asynchronous.failover``. Nobody stops an old source that lives
 on: it takes writes beside the new one.
 
+``ALTER TABLE`` is in the binary log when it has ended on the source, as one event. A replica begins
+with it when all before it is committed, has to get the table from its own readers, and takes as
+long again; what comes behind it waits.
+
 Assumptions
 -----------
 Conservative
@@ -24,6 +28,7 @@ Optimistic
     ``simrep.models.standalone``.
 Left out
     Scripts that shut an old source down (STONITH), or that a manager asks for a second opinion.
+    ``binlog_alter_two_phase`` of MariaDB, by which replicas begin when the source does.
     Replicas of replicas, but for the moment before a source of theirs is promoted; errors of
     appliers that meet rows of extra transactions; compression; statement format (the sizes of the
     events are those of the workload); ``WRITESET_SESSION``; MariaDB's ``domain_id``; what it costs
@@ -57,6 +62,7 @@ from simrep.modelling import (
     MessageText,
     Model,
     Noted,
+    Operation,
     Parts,
     Question,
     ReadLevel,
@@ -73,6 +79,7 @@ from simrep.modelling.closed_form import ClosedForm
 from simrep.models.mysql.durability import Durability
 from simrep.models.mysql.ending_server import EndingServer
 from simrep.models.mysql.server import ERRORS, BinlogTransaction, MysqlServer
+from simrep.models.mysql.table_changes import check_table_change
 from simrep.models.mysql.watch import WatchedParts
 
 from .ahead import AheadReplica, works_ahead
@@ -118,6 +125,7 @@ class Asynchronous(Model):
             "jitter", "promote",
         }
     )  # fmt: skip
+    operations: ClassVar = frozenset({"ddl"})
     node_costs: ClassVar[bool] = True
     waits_for_own: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = ERRORS
@@ -339,6 +347,15 @@ class Asynchronous(Model):
         self._changes.change(change)
         if self._manager is not None:
             self._manager.machine_changes(change)
+
+    def operate(self, operation: Operation) -> None:
+        """Let an operator change a table on the source."""
+        member = self._members[operation.nodes[0]]
+        told = check_table_change(
+            operation, self._options, member.server.name if member.read_only else ""
+        )
+        assert member.server.tables is not None
+        member.server.tables.alter(told)
 
     @staticmethod
     def describe(message: Any) -> MessageText:

@@ -130,6 +130,7 @@ class BinlogSource(BinlogHooks):
         self._tells_waits = options.commit_pipeline == "mariadb" and options.workers > 0
         self._send_s = costs.send_us * _US
         self._keeps_transactions = True
+        self._barrier = 0  # position of the last statement that has changed a table
         self._dumps: list[Dump] = [
             self._dump(replica) for replica in range(cluster.size) if replica != index
         ]
@@ -158,9 +159,15 @@ class BinlogSource(BinlogHooks):
             assert isinstance(written, BinlogTransaction)
             transaction = written.transaction
             rows, ranges = (*transaction.keys, *transaction.shared_keys), transaction.ranges
-            written.parent = self._parents.parent(
-                written.seqno, written.prepared_after, rows, ranges
-            )
+            if written.rows:
+                written.parent = self._parents.parent(
+                    written.seqno, written.prepared_after, rows, ranges
+                )
+                written.barrier = self._barrier
+            else:
+                written.parent = self._parents.barrier(written.seqno, written.prepared_after)
+                written.barrier = written.seqno - 1
+                self._barrier = written.seqno
             written.written_s = now
             if self._tells_waits:
                 written.waited = written.owner.seconds[Lap.LOCK_WAIT] > 0.0

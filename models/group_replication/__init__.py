@@ -8,6 +8,10 @@ commits through the group commit of its binary log and answers its client; the o
 a relay log and apply it with parallel workers. In single-primary mode only the first node takes
 writes; in multi-primary mode all do.
 
+``ALTER TABLE`` is ordered when it has ended on the member that executes it. It has no write set, so
+it never fails in certification; the others apply it as a barrier, between all before it and all
+after it. Their queues grow meanwhile, until flow control slows the writers down.
+
 Assumptions
 -----------
 Conservative
@@ -20,9 +24,11 @@ Optimistic
     cache never overflows, and nobody asks for what a member that is silent for more than 0.1 s has
     missed to say.
 Left out
-    Gap locks; schema changes; threads of the storage engine that spin while they wait
-    (``innodb_log_spin_cpu_abs_lwm``); Router, ClusterSet and monitors; servers of different
-    releases in a group; a minority that is made a group beside another one.
+    Gap locks; threads of the storage engine that spin while they wait
+    (``innodb_log_spin_cpu_abs_lwm``); what becomes of rows, in multi-primary mode, that another
+    member writes to a table while it is changed, which the manual forbids: they are applied when
+    the statement has ended, and no applier stops because of them; Router, ClusterSet and monitors;
+    servers of different releases in a group; a minority that is made a group beside another one.
 Servers that come and go
     Where the scenario lets something happen that servers notice, members have connections, a
     detector, suspicions, views, elections and recovery (``gcs``, ``xcom``, ``changing_member``),
@@ -60,6 +66,7 @@ from simrep.modelling import (
     MessageText,
     Model,
     Noted,
+    Operation,
     Question,
     ReadLevel,
     Recognition,
@@ -75,6 +82,7 @@ from simrep.modelling import (
 from simrep.modelling.closed_form import ClosedForm
 from simrep.models.group_replication.gcs.texts import SAID, TERMS, describe_message
 from simrep.models.mysql.server import ERRORS
+from simrep.models.mysql.table_changes import check_table_change
 
 from .changes import Changes
 from .changing_member import ChangingMember
@@ -123,6 +131,7 @@ class GroupReplication(Model):
             "promote", "cut", "loss", "jitter",
         }
     )  # fmt: skip
+    operations: ClassVar = frozenset({"ddl"})
     node_options: ClassVar[frozenset[str]] = frozenset({"group_replication_member_weight"})
     said: ClassVar[Mapping[str, str]] = SAID
     terms: ClassVar[Mapping[str, str]] = TERMS
@@ -295,6 +304,16 @@ class GroupReplication(Model):
         """Let a server crash, leave, join or get another role now."""
         assert self._changes is not None
         self._changes.change(change)
+
+    def operate(self, operation: Operation) -> None:
+        """Let an operator change a table on a member that takes writes."""
+        assert self._changes is not None
+        member = self._changes.member(operation.nodes[0])
+        told = check_table_change(
+            operation, self._options, member.server.name if member.read_only else ""
+        )
+        assert member.server.tables is not None
+        member.server.tables.alter(told)
 
     @staticmethod
     def stall_phases(

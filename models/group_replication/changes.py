@@ -95,6 +95,10 @@ class Changes:
         else:
             self._end(node, what)
 
+    def member(self, node: int) -> ChangingMember:
+        """The server of a node, which may be at its end."""
+        return self._members[node]
+
     def _leave(self, node: int) -> None:
         if self._starting.pop(node, None) is None and node not in self._remains:
             self._leaving[node] = None

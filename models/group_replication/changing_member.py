@@ -10,6 +10,7 @@ from simrep.modelling import Event, OpenTransaction, Parts, ServerStatus, Transa
 from simrep.models.group_replication.gcs.views import View
 from simrep.models.mysql.channel import Committing
 from simrep.models.mysql.server import BinlogTransaction
+from simrep.models.mysql.table_changes import TableStatement
 
 from .auto_rejoin import AutoRejoin
 from .consistency import ChangingConsistency, Consistency
@@ -330,6 +331,9 @@ class ChangingMember(RecoveringMember):
         self._seat.history.add(order, message)
         if self._options.waits_after:
             self.consistency.expect(order)
+        if isinstance(message.transaction, TableStatement):
+            parent = seqno - 1
+            self.certifier.begin_after(seqno)
         super()._pass(message, seqno, parent)
 
     def _collect_garbage(self, message: GtidExecuted) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from simrep.modelling import Clock
 from simrep.models.mysql.channel import Channel
+from simrep.models.mysql.table_changes import TableStatement
 
 from .certifier import Certifier
 from .transaction_message import Ordered, TransactionMessage
@@ -63,6 +64,9 @@ class MissedTransactions:
             parent = self._certifier.certify(
                 order, seqno, message.snapshot, message.items, message.ranges
             )
+            if isinstance(message.transaction, TableStatement):
+                parent = seqno - 1
+                self._certifier.begin_after(seqno)
             change = Ordered(message, order, seqno, parent, self._clock.now)
             self._at_once = True
             self._channel.write(change, self._written)

@@ -25,6 +25,10 @@ class CommitParents(ABC):
         these rows, and ``prepared_after`` was the latest that was committed when it was prepared.
         """
 
+    @abstractmethod
+    def barrier(self, seqno: int, prepared_after: int) -> int:
+        """The same of a statement that changes a table, on which all that follows depends."""
+
     def end_group(self, last: int) -> None:  # noqa: B027 - most have nothing to do
         """The group of transactions up to ``last`` is complete, where groups matter."""
 
@@ -39,6 +43,10 @@ class CommitOrder(CommitParents):
 
     def parent(self, seqno: int, prepared_after: int, rows: Rows, ranges: Ranges = ()) -> int:
         """See ``CommitParents.parent``."""
+        return prepared_after
+
+    def barrier(self, seqno: int, prepared_after: int) -> int:
+        """See ``CommitParents.barrier``: who used the table before or after had to wait for it."""
         return prepared_after
 
 
@@ -90,6 +98,11 @@ class RowOrder(CommitParents):
             writers.note(rows, ranges, seqno)
         return parent
 
+    def barrier(self, seqno: int, prepared_after: int) -> int:
+        """See ``CommitParents.barrier``: it begins when all before it is committed."""
+        self._forget(seqno)
+        return seqno - 1
+
     def _remembered(self) -> int:
         return len(self._writers.points) + len(self._writers.ranges)
 
@@ -111,7 +124,7 @@ class WritesetOrder(RowOrder):
 
     Notes
     -----
-    Left out: what schema changes do. Tables without usable keys, for which MySQL falls back to
+    Tables without usable keys, for which MySQL falls back to
     commit order, are expected to share one key between all their rows.
 
     References
@@ -129,6 +142,11 @@ class WritesetOrder(RowOrder):
             self._forget(seqno)
             return prepared_after
         return min(super().parent(seqno, prepared_after, rows, ranges), prepared_after)
+
+    def barrier(self, seqno: int, prepared_after: int) -> int:
+        """See ``CommitParents.barrier``: it has no write set."""
+        self._forget(seqno)
+        return prepared_after
 
     def _remembered(self) -> int:
         return len(self._writers)
@@ -151,6 +169,11 @@ class GroupOrder(CommitParents):
     def parent(self, seqno: int, prepared_after: int, rows: Rows, ranges: Ranges = ()) -> int:
         """See ``CommitParents.parent``."""
         return self._before
+
+    def barrier(self, seqno: int, prepared_after: int) -> int:
+        """See ``CommitParents.barrier``: it is a group of its own."""
+        self._before = seqno
+        return seqno - 1
 
     def end_group(self, last: int) -> None:
         """What follows depends on all of it."""

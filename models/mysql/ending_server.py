@@ -22,6 +22,8 @@ from simrep.models.mysql.durability import Durability, FollowedBinlog, FollowedR
 from simrep.models.mysql.options import ServerCosts, ServerOptions
 from simrep.models.mysql.server import BinlogTransaction, MysqlServer
 
+from .table_changes import TableChanges, TableStatement
+
 __all__ = ["CONNECTION_LOST", "CONNECTION_REFUSED", "EndingChannel", "EndingServer"]
 
 CONNECTION_LOST = "2013 lost connection to the server"
@@ -45,6 +47,8 @@ class EndingServer(Killable, MysqlServer):
         ``on_fail(owner)`` wakes a transaction that waits before its commit, as it has failed.
     durability : Durability
         What is on its disk; set from outside, as that outlasts the process.
+    tables : TableChanges or None
+        Who uses and who changes its tables; None where nobody will change one.
     """
 
     durability: Durability
@@ -63,6 +67,10 @@ class EndingServer(Killable, MysqlServer):
         self._errors: dict[OpenTransaction, str] = {}  # of those that were made to fail
         self._quiet: list[Callable[[], object]] = []
         self._awaited: list[tuple[set[OpenTransaction], Callable[[], object]]] = []
+        self.tables: TableChanges | None = None
+        if "ddl" in parts.cluster.operations:
+            self.tables = TableChanges(self, parts, options, costs)
+            how["before_begin"] = self.tables.before(how.get("before_begin"))
         super().__init__(parts, options, costs, begin=self._begin, **how)
 
     def _log_kinds(self) -> tuple[Callable[..., RedoLog], Callable[..., Binlog]]:
@@ -106,6 +114,8 @@ class EndingServer(Killable, MysqlServer):
         self._begins = transaction
         committed = yield from self.sessions.transact(transaction)
         self._open.pop(transaction, None)
+        if self.tables is not None:
+            self.tables.leave(transaction)
         if self._awaited:
             self._look_who_ended()
         if self.silent:
@@ -120,6 +130,12 @@ class EndingServer(Killable, MysqlServer):
         self._open[self._begins] = owner
         self._begins = None
         return owner
+
+    def commit(
+        self, transaction: Transaction, owner: OpenTransaction
+    ) -> Generator[Event, Any, bool]:
+        """Commit what no session has executed."""
+        return self._commit(transaction, owner)
 
     def _commit(
         self, transaction: Transaction, owner: OpenTransaction
@@ -223,6 +239,8 @@ class EndingServer(Killable, MysqlServer):
         self.trace = None
         if killed and not silent:
             self._exit = ProcessExit(self.parts.cluster.clock, self.host, *self._exit_s)
+        if self.tables is not None:
+            self.tables.die()
         self.disconnect_all()
 
     # -- what is under way when it ends ------------------------------------------------------------
@@ -231,6 +249,13 @@ class EndingServer(Killable, MysqlServer):
         if self.alive:
             self.durability.committed(entry)
             super()._committed(entry)
+            if self.tables is not None:
+                self.tables.wrote(entry.transaction)
+
+    def counters(self) -> dict[str, float]:
+        """See ``MysqlServer.counters``; where tables are changed, who had to wait for that, too."""
+        more = {} if self.tables is None else self.tables.counters()
+        return super().counters() | more
 
     def _durable(self, entry: BinlogTransaction) -> None:
         if self.alive and entry.owner.done.callbacks is not None:
@@ -261,8 +286,29 @@ class EndingChannel(Channel):
 
     def apply(self, change: RelayedTransaction, applied: Call) -> None:
         """See ``Channel.apply``."""
-        if self.server.alive:
+        tables = self.server.tables
+        if not self.server.alive:
+            return
+        if tables is None:
             super().apply(change, applied)
+        elif isinstance(change.transaction, TableStatement):
+            if self.server.trace is not None:
+                self.server.trace.record(self.server.index, "apply", change.seqno)
+            tables.replay(change, partial(self._changed, applied))
+        elif tables.enter_applier(change, self._has_table, (change, applied)):
+            super().apply(change, applied)
+
+    def _changed(self, applied: Call, change: RelayedTransaction) -> None:
+        """A table is changed, which is to be committed."""
+        if self._after_apply is None:
+            applied(change)
+        else:
+            self._hold((change, applied))
+
+    def _has_table(self, work: tuple[RelayedTransaction, Call]) -> None:
+        """Nobody changes the table any more that a change has waited for."""
+        if self.server.alive:
+            super().apply(*work)
 
     def commit(self, change: RelayedTransaction, queued: Call, committed: Call) -> None:
         """See ``Channel.commit``."""
@@ -273,6 +319,9 @@ class EndingChannel(Channel):
         if self.server.alive:
             self.server.durability.committed(entry)
             super()._in_memory(entry)
+            if self.server.tables is not None:
+                self.server.tables.wrote(entry.transaction)
+                self.server.tables.replayed(entry.change)
 
     def _durable(self, entry: Committing) -> None:
         if self.server.alive:

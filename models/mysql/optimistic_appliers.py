@@ -66,6 +66,8 @@ class OptimisticAppliers(Appliers):
             self._engine.apply(change, self._applied)
         elif change.waited and self._heeds_waits:
             self._start_after(change, change.seqno - 1)
+        elif change.barrier > self.low_water:  # FL_DDL, and what follows: nothing comes too early
+            self._start_after(change, change.barrier)
         else:
             self._engine.apply(change, self._applied)
 

@@ -77,6 +77,10 @@ class ServerOptions(BaseModel):
         "binlog_group_commit_sync_no_delay_count": (0, ("mysql-5.7",)),
         "binlog_commit_wait_count": (0, ("mariadb",)),
         "binlog_commit_wait_usec": (100_000, ("mariadb",)),
+        "innodb_online_alter_log_max_size": (
+            134_217_728,
+            ("mysql-5.6", "mysql-5.7", "mariadb"),
+        ),
     }
 
     innodb_flush_log_at_trx_commit: Annotated[int, roles.REDO_DURABILITY] = Field(
@@ -92,6 +96,13 @@ class ServerOptions(BaseModel):
         50, ge=1, le=1073741824, description="seconds after which a wait for a row lock fails"
     )
     innodb_buffer_pool_size: PoolBytes = None
+    innodb_online_alter_log_max_size: int = Field(
+        134_217_728,
+        ge=65_536,
+        le=18446744073709551615,
+        description="bytes that others may write to a table while ALTER TABLE goes through it "
+        "(inplace); with more it fails",
+    )
     max_binlog_cache_size: int = Field(
         LARGEST_CACHE,
         ge=4096,
@@ -213,6 +224,30 @@ class ClientCosts(BaseModel):
         le=65_536,
         description="pages that the disk reads or writes at a time: 1 on one spindle, 32 by SATA "
         "(NCQ), more on NVMe",
+    )
+    ddl_ms: Milliseconds = Field(
+        30.0,
+        description="to change the definition of a table while nobody uses it: files, dictionary "
+        "and their fsyncs (4-60; own measurements of instant ALTER TABLE: 28-43 with MySQL 9.7, "
+        "12-52 with MariaDB 11.8)",
+    )
+    ddl_row_us: Microseconds = Field(
+        5.0,
+        description="CPU of ALTER TABLE for each row that the storage engine goes through by "
+        "itself, inplace (1-15; own measurements: an index 5.0-5.7 with MySQL 9.7, 3.5-6.0 with "
+        "MariaDB 11.8, a new table 5.2-5.7 and 6.7-8.2)",
+    )
+    ddl_copied_row_us: Microseconds = Field(
+        12.0,
+        description="CPU of ALTER TABLE for each row that the server reads and inserts into a new "
+        "table, copy (3-30; own measurements: 14.4-14.6 with MySQL 9.7, rows of 200 bytes and an "
+        "index, 9.7-12.5 with MariaDB 11.8, rows of 80 bytes)",
+    )
+    ddl_byte_ns: Nanoseconds = Field(
+        5.0,
+        description="time of the disk for each byte of a table that ALTER TABLE writes anew, "
+        "behind the work of the processor: the slower of the two decides (0.5-100; 2 GB/s of NVMe "
+        "to 10 MB/s of a busy volume)",
     )
     exit_ms: Annotated[Milliseconds, prior.EXIT] = Field(
         15.0,

@@ -49,7 +49,8 @@ class BinlogTransaction(Commit):
     """A transaction from its prepare on: in the commit pipeline, and from there to replicas."""
 
     __slots__ = (
-        "events", "order", "parent", "prepared_after", "rows", "transaction", "waited", "written_s",
+        "barrier", "events", "order", "parent", "prepared_after", "rows", "transaction", "waited",
+        "written_s",
     )  # fmt: skip
     # Rows for which clients of an asynchronous replica may compete: none, they do not write.
     locks: tuple[Hashable, ...] = ()
@@ -81,6 +82,7 @@ class BinlogTransaction(Commit):
             full = min(transaction.rows, ceil(size_bytes / _ROWS_EVENT_BYTES))
             rows_events = max(writing, full)
         self.events = _ENVELOPE_EVENTS + writing + rows_events
+        self.barrier = 0  # not even on trial before all up to this position is committed there
         self.parent = 0  # a replica may start it when all up to this position is committed there
         self.written_s = 0.0  # when it was written to the binary log (original_commit_timestamp)
         self.order = 0  # its number in the order of a group, in group replication

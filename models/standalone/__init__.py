@@ -19,6 +19,10 @@ Left out
     Gap locks; checkpoints and full redo logs; ``innodb_support_xa=0``; MariaDB's
     ``innodb_flush_log_at_trx_commit=3`` and ``binlog_large_commit_threshold``; binary log rotation.
     A lock wait that times out fails the whole transaction, as with ``innodb_rollback_on_timeout``.
+Changes of tables
+    ``ALTER TABLE`` waits for open transactions that use its table, and later ones queue up behind
+    it; a copy lets nobody write while it goes through the rows (``simrep.server.table_change``).
+    Simplified: MariaDB 11.2 and later copy as others do, and not online.
 Servers that come and go
     Where the scenario lets something happen to servers, they crash, lose power and start again with
     what is on their disks (``models.mysql.durability``).
@@ -47,6 +51,7 @@ from simrep.modelling import (
     Evidence,
     Milliseconds,
     Model,
+    Operation,
     Parts,
     Recognition,
     ServerReading,
@@ -63,6 +68,7 @@ from simrep.models.mysql.ending_server import EndingServer
 from simrep.models.mysql.options import CrashSafety, ServerCosts, ServerOptions
 from simrep.models.mysql.recognition import MysqlRecognition
 from simrep.models.mysql.server import ERRORS, MysqlServer
+from simrep.models.mysql.table_changes import check_table_change
 from simrep.models.mysql.watch import WatchedParts
 
 from .changes import Changes
@@ -124,6 +130,7 @@ class Standalone(Model):
     faults: ClassVar = frozenset(
         {"slow", "pause", "disk-stall", "kill", "power-loss", "leave", "restart", "loss", "jitter"}
     )
+    operations: ClassVar = frozenset({"ddl"})
     node_costs: ClassVar[bool] = True
     alone: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = ERRORS
@@ -133,6 +140,8 @@ class Standalone(Model):
         self, cluster: Cluster, options: StandaloneOptions, costs: StandaloneCosts
     ) -> None:
         self.servers: Sequence[MysqlServer]
+        self._options = options
+        self._ending_servers: list[EndingServer] = []  # where something happens to them
         self._changes: Changes | None = None
         every = parts_of(cluster, WatchedParts)
         each = [cluster.costs_of(node, costs) for node in range(cluster.size)]
@@ -155,7 +164,7 @@ class Standalone(Model):
         nodes, log_bin = range(cluster.size), options.log_bin
         durability = [Durability.of(cluster, node, options, log_bin=log_bin) for node in nodes]
         servers: list[EndingServer] = []
-        self.servers = servers
+        self.servers = self._ending_servers = servers
 
         def start(node: int) -> None:
             parts = every[node].anew()
@@ -206,6 +215,13 @@ class Standalone(Model):
         """Let a server crash, leave or come back now."""
         assert self._changes is not None
         self._changes.change(change)
+
+    def operate(self, operation: Operation) -> None:
+        """Let an operator change a table."""
+        told = check_table_change(operation, self._options)
+        server = self._ending_servers[operation.nodes[0]]
+        assert server.tables is not None
+        server.tables.alter(told)
 
     def status(self, node: int) -> ServerStatus:
         """See ``Model.status``: nobody keeps it from anything."""

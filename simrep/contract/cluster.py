@@ -84,6 +84,8 @@ class Cluster:
         The share of them that has all other accesses (``cluster.hot_share``).
     pools : dict of int to BufferPool
         Those that nodes have, made by ``buffer_pool``.
+    operations : collection of str
+        Words of what operators will do: those of ``OperationTable.what``.
     quiet : collection of int
         Nodes whose work a model may compute ahead instead of playing it: no client ever connects
         to them, each has a machine of its own on which work takes the same time whenever it is
@@ -114,6 +116,7 @@ class Cluster:
     ways: Ways | None = None
     quiet: Collection[int] = ()
     sessions: Sequence[Any] = ()
+    operations: Collection[str] = ()
 
     @property
     def size(self) -> int:

@@ -13,7 +13,9 @@ The servers of a product
     ``Recognition`` tells by the files and counters of a server (``ServerReading``) whether the
     model stands for it (``Evidence``), and what follows: ``ServerRelease``, ``Clue``.
 What servers are made of
-    ``Sessions`` run the statements of clients under the row locks of a ``LockTable``. A ``Host``
+    ``Sessions`` run the statements of clients under the row locks of a ``LockTable``;
+    ``MetadataLocks`` are those of tables, which a ``TableChange`` (``ChangeCosts``) takes to itself
+    for what a ``DdlTable`` tells. A ``Host``
     has cores that each ``Thread`` and ``Routine`` competes for; ``Ahead`` is a thread that plans
     many jobs in one event. A ``Stage`` serves groups, a ``RedoLog`` and a ``Binlog`` group what is
     to be durable on a ``Disk``. ``OrderedGate`` lets pass in order, ``PausableMutex`` one at a
@@ -74,6 +76,7 @@ from simrep.network.mesh import Deliver, Mesh, MessageWork, TotalOrder
 from simrep.network.network import Network
 from simrep.network.packets import Fin, LinkMessage, Rst, Syn, SynAck
 from simrep.scenario import prior
+from simrep.scenario.ddl import DdlTable
 from simrep.scenario.problems import ProblemsError, spellings
 from simrep.scenario.table import Factor, Microseconds, Milliseconds, Nanoseconds, Reason, Speed
 from simrep.server.ahead import Ahead
@@ -81,10 +84,12 @@ from simrep.server.booked import BookedCores, BookedThread
 from simrep.server.certification import CertificationIndex
 from simrep.server.host import Burst, Host, Routine, Spin
 from simrep.server.locks import Decided, LockTable
+from simrep.server.metadata_locks import Access, Claim, MetadataLocks
 from simrep.server.process_exit import Killable, ProcessExit
 from simrep.server.ranges import Ranges, points_in
 from simrep.server.stage import Stage
 from simrep.server.storage import Binlog, Disk, RedoLog
+from simrep.server.table_change import ChangeCosts, TableChange
 from simrep.server.thread import Thread, WaitingThread
 from simrep.whatif.plan.catalogue import repeated, scheduled, timeouts_question
 from simrep.workload.laps import Lap
@@ -95,6 +100,7 @@ from simrep.workload.status import ServerStatus
 from simrep.workload.transaction import LongTransaction, Statement, Transaction, Witness
 
 __all__ = [
+    "Access",
     "Ahead",
     "Binlog",
     "BookedCores",
@@ -103,10 +109,13 @@ __all__ = [
     "Burst",
     "CertificationIndex",
     "Change",
+    "ChangeCosts",
+    "Claim",
     "Clock",
     "Clue",
     "Cluster",
     "Coming",
+    "DdlTable",
     "Decided",
     "Degradation",
     "Deliver",
@@ -131,6 +140,7 @@ __all__ = [
     "Mesh",
     "MessageText",
     "MessageWork",
+    "MetadataLocks",
     "Microseconds",
     "Milliseconds",
     "Model",
@@ -178,6 +188,7 @@ __all__ = [
     "Stream",
     "Syn",
     "SynAck",
+    "TableChange",
     "Thread",
     "Timeline",
     "TotalOrder",

@@ -158,6 +158,7 @@ def build_cluster(
         ways=Ways(clock, network) if placed else None,
         quiet=_quiet(setup, hosts) if ahead and not followed else (),
         sessions=setup.workload.sessions,
+        operations=frozenset(one.what for one in setup.operations),
     )
 
 

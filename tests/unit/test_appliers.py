@@ -159,6 +159,7 @@ class Row(NamedTuple):
     parent: int = 0
     seconds: float = 1.0
     waited: bool = False
+    barrier: int = 0
 
 
 class OptimisticReplica(Replica):

@@ -22,7 +22,6 @@ def scenario(**tables: Any) -> simrep.Scenario:
 @pytest.mark.parametrize(
     ("tables", "path", "word"),
     [
-        ({"workload": {"ddl": [{"at_s": 1.0, "rows": 10}]}}, "workload.ddl.0", "ddl"),
         (
             {"maintenance": [{"what": "desync", "node": "n1", "at_s": 1.0}]},
             "maintenance.0",
