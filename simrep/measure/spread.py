@@ -97,7 +97,10 @@ def _joined(values: Sequence[Any]) -> Any:
 
 def _or_empty(value: Any, key: object, values: Sequence[Mapping[Any, Any]]) -> Any:
     """A record, or an empty one of the type that others have under the key."""
-    return next(type(one[key]) for one in values if key in one)() if value is None else value
+    if value is not None:
+        return value
+    kind = next(type(one[key]) for one in values if key in one)
+    return NEVER if kind is Spread else kind()
 
 
 def spread_dict(record: Any) -> dict[str, Any]:
@@ -113,7 +116,10 @@ def spread_dict(record: Any) -> dict[str, Any]:
         elif isinstance(value, LatencyHistogram):
             content[f"{one.name}_s"] = value.figures()
         elif isinstance(value, Mapping):
-            content[one.name] = {str(key): spread_dict(own) for key, own in value.items()}
+            content[one.name] = {
+                str(key): own.median if isinstance(own, Spread) else spread_dict(own)
+                for key, own in value.items()
+            }
         elif isinstance(value, tuple):
             content[one.name] = list(value)
         elif is_dataclass(value):

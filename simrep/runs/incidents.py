@@ -126,6 +126,8 @@ class Incident:
     end_view_s, end_primary_s : Spread
         After the end of the fault: another node had a view with those that it happened to, and
         was in a primary component with them.
+    done_s : mapping of str to Spread
+        By name of the node: when it had done what an operator asked for, as to change a table.
     absences : mapping of str to Absence
         By name of the node.
     stalls, end_stalls : mapping of str to StallSpread
@@ -155,6 +157,7 @@ class Incident:
     rerouted: tuple[str, ...] = ()
     end_view_s: Spread = NEVER
     end_primary_s: Spread = NEVER
+    done_s: Mapping[str, Spread] = field(default_factory=dict)
     absences: Mapping[str, Absence] = field(default_factory=dict)
     stalls: Mapping[str, StallSpread] = field(default_factory=dict)
     end_stalls: Mapping[str, StallSpread] = field(default_factory=dict)
@@ -292,6 +295,7 @@ class _Inquiry:
             rerouted=() if routed is None else routed.of,
             end_view_s=_after(end_view, event.until_s),
             end_primary_s=_after(end_primary, event.until_s),
+            done_s=self._done(),
             absences=dict(self._absences()),
         )
 
@@ -464,6 +468,21 @@ class _Inquiry:
             synced_s=_after(synced, from_s),
             ended=tuple(f"{line.what} {line.how}".strip() for line in ended[:1]),
         )
+
+    def _done(self) -> dict[str, Spread]:
+        """Nodes that had done what an operator asked for, each when it first had."""
+        fault = self._fault
+        done: dict[str, Spread] = {}
+
+        def its(line: _Line) -> bool:
+            return bool(line.how) and (
+                line.how == fault.name or fault.event.what.startswith(line.how)
+            )
+
+        if fault.word in OPERATIONS:
+            for line in self._all(f"{fault.word}-ends", fault.event.at_s, inf, its):
+                done.setdefault(line.node, _after(line, fault.event.at_s))
+        return done
 
     def _given_back(self, node: str) -> list[_Line]:
         """Lines by which a node is joined and synced again after it gave its state to another."""

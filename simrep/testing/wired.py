@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from pydantic import BaseModel
@@ -158,6 +158,8 @@ class WiredCluster:
         Whether servers will come and go.
     arbitrators : sequence of int
         Nodes without data.
+    operations : collection of str
+        Words of what operators will do; with ``changes``.
 
     Attributes
     ----------
@@ -191,6 +193,7 @@ class WiredCluster:
         traced: bool = True,
         changes: bool = False,
         arbitrators: Sequence[int] = (),
+        operations: Collection[str] = (),
     ) -> None:
         size = len(delays_s)
         nodes = range(size)
@@ -232,6 +235,7 @@ class WiredCluster:
                 changes=changes,
                 timeline=self.timeline,
                 arbitrators=arbitrators,
+                operations=operations,
             ),
             model.Options(**options or {}),
             model.Costs(**free(model.Costs) | dict(costs or {})),

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from simrep.contract.model import Change
+from simrep.contract.model import Change, Operation
+from simrep.scenario.ddl import DdlKind, DdlTable
 from simrep.testing import WiredCluster, reads, updates
 from tests.clusters import GaleraCluster, timers
 from tests.group_clusters import GroupReplicationCluster, multi_primary
@@ -82,6 +83,12 @@ SEMISYNC_COSTS = {
     "fsync_us": 150.0,
     "switch_us": 3.0,
 }
+DDL_COSTS = {
+    "ddl_ms": 10.0,
+    "ddl_row_us": 5.0,
+    "ddl_copied_row_us": 12.0,
+    "ddl_byte_ns": 5.0,
+}
 ROWS = [("hot", 0), ("hot", 1)]
 TRIANGLE = [[0.0, 0.011, 0.032], [0.013, 0.0, 0.021], [0.034, 0.023, 0.0]]
 
@@ -109,6 +116,12 @@ def pin(name: str) -> Golden:
         committed=len(cluster.committed),
         last_event_s=round(trace.events[-1].time_s, 9),
     )
+
+
+def alter(cluster: WiredCluster, at_s: float, *, node: int, kind: DdlKind, rows: int) -> None:
+    """An operator changes the table of all transactions."""
+    told = DdlTable(at_s=at_s, kind=kind, rows=rows).told_at("workload.ddl.0")
+    cluster.clock.at(at_s, cluster.model.operate, Operation(at_s, (node,), told))
 
 
 def one_writer_behind_a_slow_link() -> GaleraCluster:
@@ -304,6 +317,44 @@ def reads_and_writes_that_wait_for_each_other() -> GroupReplicationCluster:
     return cluster
 
 
+def tables_changed_in_a_group_of_writers() -> GroupReplicationCluster:
+    """Rows are gone through while three members write, and copied on another one afterwards."""
+    cluster = GroupReplicationCluster(
+        TRIANGLE,
+        options=multi_primary(replica_parallel_workers=3),
+        costs=GROUP_COSTS | DDL_COSTS,
+        changes=True,
+        operations={"ddl"},
+    )
+    alter(cluster, 0.02, node=0, kind="inplace", rows=8000)
+    alter(cluster, 0.20, node=1, kind="copy", rows=3000)
+    for client in range(6):
+        cluster.client(
+            [updates(client, client % 3, number, ROWS[: number % 2]) for number in range(12)],
+            begin_s=0.004 * client,
+            pause_s=0.02,
+        )
+    return cluster
+
+
+def a_table_copied_on_a_source() -> SemisyncCluster:
+    """Replicas that are late by it acknowledge all the same; a second statement waits."""
+    cluster = SemisyncCluster(
+        [[0.0, 0.004, 0.011], [0.006, 0.0, 0.02], [0.009, 0.02, 0.0]],
+        options={"replica_parallel_workers": 3, "rpl_semi_sync_source_timeout": 60},
+        costs=SEMISYNC_COSTS | DDL_COSTS,
+        changes=True,
+        operations={"ddl"},
+    )
+    alter(cluster, 0.05, node=0, kind="copy", rows=6000)
+    alter(cluster, 0.06, node=0, kind="instant", rows=6000)
+    for client in range(5):
+        cluster.client(
+            [updates(client, 0, number, ROWS[: number % 3]) for number in range(10)], pause_s=0.01
+        )
+    return cluster
+
+
 def two_of_three_replicas_must_acknowledge() -> SemisyncCluster:
     """AFTER_SYNC with hot rows; every sixth client's transactions are large."""
     cluster = SemisyncCluster(
@@ -368,6 +419,8 @@ CLUSTERS: dict[str, Callable[[], WiredCluster]] = {
         a_primary_with_a_far_secondary,
         a_group_of_writers_on_two_hot_rows,
         reads_and_writes_that_wait_for_each_other,
+        tables_changed_in_a_group_of_writers,
+        a_table_copied_on_a_source,
         two_of_three_replicas_must_acknowledge,
         one_transaction_per_round_trip,
         groups_that_follow_each_other_in_mariadb,

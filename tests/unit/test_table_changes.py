@@ -75,6 +75,8 @@ def test_writers_stop_for_as_long_as_the_algorithm_says(model: str, kind: str) -
 def test_replicas_begin_when_the_source_has_ended_and_take_as_long(model: str, kind: str) -> None:
     result = simrep.run(scenario(model, {"kind": kind}))
     first = ends(result)
+    done = result.faults["new column"].done_s
+    assert {node: AT_S + own.median for node, own in done.items()} == pytest.approx(first)
     for replica in ("n2", "n3"):
         assert first[replica] - first["n1"] == pytest.approx(WHOLE_S[kind], abs=0.01)
 
@@ -263,6 +265,15 @@ def test_semi_synchronous_commits_do_not_wait_for_replicas_that_apply_it() -> No
     options = {"rpl_semi_sync_source_timeout": 500}
     result = simrep.run(scenario("semisync", {"kind": "copy"}, options))
     assert result.counters["n1"]["Unacknowledged_commits"] == 0
+
+
+def test_a_result_tells_when_each_node_had_changed_the_table() -> None:
+    told = scenario("asynchronous", {"kind": "instant"})
+    told["run"]["replications"] = 2
+    result = simrep.run(told)
+    assert len(result.faults["new column"].done_s["n2"].values) == 2
+    assert result.to_dict()["faults"]["new column"]["done_s"]["n1"] == pytest.approx(0.05, abs=0.02)
+    assert "When nodes had done it, in seconds after it was asked for" in str(result)
 
 
 def test_two_statements_on_one_table_come_one_after_the_other() -> None:

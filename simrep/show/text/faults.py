@@ -9,7 +9,7 @@ from math import inf
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from simrep.measure.spread import Spread
+from simrep.measure.spread import NEVER, Spread
 from simrep.measure.staleness import StaleReads
 from simrep.measure.units import amount, duration, number
 from simrep.runs.fault_report import FateSpread, Faults
@@ -49,6 +49,9 @@ def fault_parts(faults: Faults, stale: Staleness | None = None) -> dict[str, Tab
     noticed = [one for one in faults.values() if one.noticed]
     if noticed:
         parts["What servers noticed, in seconds after each fault"] = _noticed(noticed, faults.terms)
+    done = [one for one in faults.values() if one.done_s]
+    if done:
+        parts["When nodes had done it, in seconds after it was asked for"] = _done(done)
     stalled = _stalls(faults)
     if stalled.row_count:
         parts["Stalls that clients saw"] = stalled
@@ -144,6 +147,16 @@ def _stalls(found: Faults) -> Table:
                     )
 
     return _table(heads, "llr", rows())
+
+
+def _done(found: Sequence[Incident]) -> Table:
+    """What operators asked for, and when each node had done it."""
+    nodes = sorted({node for one in found for node in one.done_s})
+    rows = (
+        (one.called, f"{one.at_s:g}", *(_seconds(one.done_s.get(node, NEVER)) for node in nodes))
+        for one in found
+    )
+    return _table(("operation", "at (s)", *nodes), f"lr{'r' * len(nodes)}", rows)
 
 
 def _absences(found: Iterable[Incident]) -> Table:
