@@ -371,7 +371,7 @@ class Changes(ServerChanges):
         word: Literal["source", "replica"] = "source" if replica is None else "replica"
         return ServerStatus(
             state=word,
-            serves=True,
+            serves=self.alive(node),
             writes=not member.read_only,
             lag_s=0.0 if replica is None else replica.behind_s,
             queue=0 if replica is None else replica.channel.backlog,

@@ -18,6 +18,7 @@ from simrep.scenario.fault_checks import order_problems
 from simrep.scenario.faults import CHANGES, LINKS, FaultTable, FaultWord
 from simrep.scenario.operation import OperationWord
 from simrep.scenario.problems import combined
+from simrep.scenario.procedure import ProcedureTable
 from simrep.scenario.schema import Scenario
 
 __all__ = ["check_faults", "check_operations", "noticed"]
@@ -65,15 +66,51 @@ def check_faults(
                 )
 
 
-def check_operations(scenario: Scenario, model: type[Model]) -> None:
+def check_operations(scenario: Scenario, model: type[Model], options: Any) -> None:
     """Raise ScenarioError for an operation that the model does not play."""
     for one in scenario.operations:
-        if one.what not in model.operations:
+        if isinstance(one, ProcedureTable):
+            _check_procedure(one, model, options)
+        elif one.what not in model.operations:
             raise ScenarioError(
                 one.path,
                 f"model {model.name!r} does not play {one.what!r}",
                 f"models that do: {models_that(partial(_operates, one.what))}",
             )
+
+
+def _check_procedure(one: ProcedureTable, model: type[Model], options: Any) -> None:
+    """Refuse a procedure of servers that do not do what the operator asks of them."""
+    needs: list[FaultWord] = ["leave"] if one.done == "shrink" else ["leave", "restart"]
+    if one.move_writer and one.done != "grow" and model.writers(options) is not None:
+        needs.append("promote")
+    for word in needs:
+        if word not in model.faults:
+            hint = ", or set move_writer = false" if word == "promote" else ""
+            raise ScenarioError(
+                f"{one.path}.what",
+                f"model {model.name!r} does not play {word!r}, which the procedure needs",
+                f"models that do: {models_that(partial(_plays, word))}{hint}",
+            )
+    if model.status is Model.status:
+        raise ScenarioError(
+            one.path,
+            f"model {model.name!r} does not tell an operator how its servers are",
+            f"models that do: {models_that(lambda other: other.status is not Model.status)}",
+        )
+    in_group = "bootstrap" in model.faults
+    if one.done == "grow" and in_group and one.transfer_s is None:
+        raise ScenarioError(
+            f"{one.path}.transfer_s",
+            "is required: a new node has no data, and gets a copy of all from another one",
+            "say how long that copy takes: the size of the data by what disk and network carry",
+        )
+    if one.transfer_s is not None and not in_group:
+        raise ScenarioError(
+            f"{one.path}.transfer_s",
+            f"servers of model {model.name!r} get no copy from others",
+            "remove it: a new server is made from a backup, and gets what came later",
+        )
 
 
 def noticed(scenario: Scenario, model: type[Model], options: Any) -> bool:

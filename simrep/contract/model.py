@@ -456,3 +456,8 @@ class Setup:
     node_options: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     operations: tuple[Operation, ...] = ()
     noticed: bool = False
+
+    @property
+    def moves(self) -> bool:
+        """Whether servers come and go, or change their roles."""
+        return bool(self.changes or self.scenario.procedures)

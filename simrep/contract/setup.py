@@ -102,7 +102,7 @@ def setup_of(scenario: Scenario) -> Setup:
     faults = scenario.faults
     links = paths(network, nodes, rtt_ms, hosts=placement, faults=faults, relayed=relay_us > 0)
     check_faults(scenario, model, options, machines, links)
-    check_operations(scenario, model)
+    check_operations(scenario, model, options)
     eventful = noticed(scenario, model, options)
     _check_arbitrators(scenario, model)
     _check_own_writes(scenario, model)
@@ -278,6 +278,7 @@ def _workload(
 
     leader = model.writers(options)
     promoted = any(fault.what == "promote" for fault in scenario.faults)
+    promoted = promoted or any(one.move_writer for one in scenario.procedures)
     if leader is not None and not (promoted or (leader.moves and eventful)):
         _check_writers(scenario, workload, leader)
         _check_failover(scenario, workload, leader)
@@ -377,6 +378,7 @@ def _operations(scenario: Scenario) -> tuple[Operation, ...]:
     listed = (
         Operation(one.at_s, tuple(map(names.index, one.on(names, scenario.arbitrators))), one)
         for one in scenario.operations
+        if one.what != "procedure"  # that is played here: see ``runs.procedures``
     )
     return tuple(sorted(listed, key=_begin_s))
 

@@ -125,7 +125,7 @@ def build_cluster(
         ]
     if workload.client == "own":
         client_hosts = [Host(clock, _NEVER_CONTENDED, name="clients/cpu")] * len(names)
-    eventful = bool(setup.changes) or any(path.troubles for path in setup.paths.values())
+    eventful = setup.moves or any(path.troubles for path in setup.paths.values())
     make_network: Callable[..., Network] = EventfulNetwork if eventful else Network
     if watch is not None and watch.details:
         watched = WatchedEventfulNetwork if eventful else WatchedNetwork

@@ -18,6 +18,7 @@ from simrep.measure.staleness import StaleRecord
 from simrep.measure.stations import StationUse
 from simrep.runs.fault_report import Faults
 from simrep.runs.load import LoadRecord
+from simrep.runs.procedure_record import ProcedureRecord
 from simrep.runs.replica_cluster import ReplicaClusterRecord
 from simrep.workload.fate import FateCount
 from simrep.workload.transaction import Journal
@@ -173,6 +174,8 @@ class RunRecord:
         What servers noticed and decided, in the order of time.
     faults : Faults
         What came of the faults of the scenario.
+    procedures : mapping of str to ProcedureRecord
+        What came of each procedure, by its name; empty if there are none.
     attempts : Attempts or None
         What clients tried, with every error; only of a run with faults, or whose clients have a
         policy.
@@ -197,6 +200,7 @@ class RunRecord:
     degradation: tuple[Degradation, ...] = ()
     noted: tuple[Noted, ...] = ()
     faults: Faults = field(default_factory=Faults)
+    procedures: Mapping[str, ProcedureRecord] = field(default_factory=dict)
     attempts: Attempts | None = None
     fates: FateCount | None = None
     stale: StaleRecord | None = None

@@ -26,6 +26,7 @@ from simrep.runs.degradation import DegradationWatch
 from simrep.runs.fault_report import FateSpread, Faults
 from simrep.runs.incidents import incidents
 from simrep.runs.load import PeriodMeter
+from simrep.runs.procedures import Operator, with_steps
 from simrep.runs.progress import piece_ended, piece_of, uncounted
 from simrep.runs.record import RunRecord, ScheduledRecord
 from simrep.runs.replica_cluster import ReplicaClusterRecord
@@ -182,6 +183,20 @@ def _simulate(
     for operation in setup.operations:
         clock.at(operation.at_s, model.operate, operation)
 
+    def tell(change: Change) -> None:
+        """A server comes or goes by the hand of an operator."""
+        model.change(change)
+        if change.what != "promote":
+            clients.node_changes(change.node)
+        if change.what == "leave":
+            clients.server_ends(change.node)
+        if cluster.fates is not None:
+            cluster.fates.node_changes((change.node, change.starts))
+        if follower is not None:
+            follower[0].node_changes((change.node, change.what))
+
+    operators = [Operator(cluster, model, setup, one, tell) for one in setup.scenario.procedures]
+
     until_s = None
     piece_of(partial(_share, clock, clients, setup))
     if settings.duration_s is not None:
@@ -210,12 +225,15 @@ def _simulate(
     faults = Faults()
     if cluster.timeline is not None:
         noted = tuple(cluster.timeline.noted)
-        own = incidents(setup.scenario, noted, cluster.names)
+        own = incidents(with_steps(setup.scenario, operators), noted, cluster.names)
         faults = Faults(own, terms=setup.model.terms)
         if attempts is not None and measurement.makespan_s > 0.0:
             faults = faults.seen(attempts, measurement.began_s, measurement.ended_s, fates)
     elif fates is not None:
         faults = Faults(fates=FateSpread.of(fates))
+    procedures = [one.record(measurement.ended_s) for one in operators]
+    if attempts is not None:
+        procedures = [one.seen(attempts, measurement.began_s) for one in procedures]
     return Replication(
         seed=seed,
         replication=replication,
@@ -229,6 +247,7 @@ def _simulate(
         traffic=Traffic(clients.submitted, clients.committed, clients.aborted, clients.in_flight),
         noted=noted,
         faults=faults,
+        procedures={one.name: one for one in procedures},
         attempts=attempts,
         fates=fates,
         stale=watched[1].record() if watched is not None and settings.staleness else None,

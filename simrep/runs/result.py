@@ -28,6 +28,7 @@ from simrep.runs.incidents import faults_of
 from simrep.runs.load import LoadRecord
 from simrep.runs.nodes import Nodes, node_rows, total_classes, total_nodes
 from simrep.runs.prediction import Prediction
+from simrep.runs.procedure_record import ProcedureRecord
 from simrep.runs.record import Counters, RunRecord, ScheduledRecord
 from simrep.runs.replica_cluster import ReplicaClusterLag
 from simrep.runs.report import Report
@@ -109,6 +110,8 @@ class Result(Report):
         What was offered over time, and what came of it phase by phase; only of a load that varies.
     faults : Faults
         What came of each fault of the scenario, by its name; empty if there are none.
+    procedures : mapping of str to ProcedureRecord
+        What came of each procedure, by its name; empty if there are none.
     stale : Staleness or None
         What reads missed; only of a run with ``run.staleness``.
     replica_cluster : ReplicaClusterLag or None
@@ -146,6 +149,7 @@ class Result(Report):
     load: LoadRecord | None = None
     degradation: Mapping[str, float] = field(default_factory=dict)
     faults: Faults = field(default_factory=Faults)
+    procedures: Mapping[str, ProcedureRecord] = field(default_factory=dict)
     stale: Staleness | None = None
     replica_cluster: ReplicaClusterLag | None = None
     mean_active_clients: float | None = None
@@ -225,6 +229,10 @@ class Result(Report):
                 one.figure: one.times for one in degradations([run.degradation for run in runs])
             },
             faults=faults,
+            procedures={
+                name: over_replications([run.procedures[name] for run in runs])
+                for name in runs[0].procedures
+            },
             stale=Staleness.of(reads, tuple(faults.phases), scenario) if reads else None,
             replica_cluster=ReplicaClusterLag.of(lags, faults) if lags else None,
             mean_active_clients=_mean(active) if active else None,
@@ -338,7 +346,7 @@ class Result(Report):
         """Everything but the histogram and the log, as JSON can hold it (NaN becomes None)."""
         left_out = {
             *("histogram", "runs", "classes", "nodes", "scheduled", "load", "faults", "stale"),
-            "replica_cluster",
+            *("replica_cluster", "procedures"),
         }
         left_out |= {
             name for name in ("prediction", "mean_active_clients") if getattr(self, name) is None
@@ -360,6 +368,8 @@ class Result(Report):
             content["stale"] = self.stale.to_dict()
         if self.replica_cluster is not None:
             content["replica_cluster"] = self.replica_cluster.to_dict()
+        if self.procedures:
+            content["procedures"] = {n: one.to_dict() for n, one in self.procedures.items()}
         if self.contention:
             content["contention"] = self.contention
         content["breakdown"] = self.breakdown().to_dict()

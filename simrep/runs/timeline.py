@@ -56,10 +56,14 @@ _SAID = {
     "manager-begins": "{node} begins again on the machine of {of}",
     "proxy-down": "{node} takes {of} out",
     "proxy-up": "{node} takes {of} in",
+    "procedure-does": "{node}",
+    "procedure-back": "{node} sees {of} back",
+    "procedure-ends": "{node} has taken all nodes",
+    "procedure-stops": "{node} stops",
     "proxy-writer": "{node} sends writes to {of}",
 }
 _REPEATED = {"wave", "no-answer"}
-_HOW = {"aborted": ": {how}"}
+_HOW = dict.fromkeys(("aborted", "procedure-does", "procedure-stops"), ": {how}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,8 @@ def _operation(content: Mapping[str, Any], one: OperationTable) -> Event:
     away = [node["name"] for node in nodes if node.get("arbitrator")]
     until_s = one.end_s if isfinite(one.end_s) else nan
     struck = one.on(names, away)
-    return Event(one.path, f"{one.text} on {', '.join(struck)}", struck, one.at_s, until_s)
+    said = one.text if one.what == "procedure" else f"{one.text} on {', '.join(struck)}"
+    return Event(one.path, said, struck, one.at_s, until_s)
 
 
 def _fault(content: Mapping[str, Any], fault: FaultTable) -> Event:

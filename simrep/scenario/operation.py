@@ -13,7 +13,7 @@ from simrep.scenario.table import Name, Seconds, Table
 __all__ = ["OPERATIONS", "OperationTable", "OperationWord"]
 
 OperationWord = Literal[
-    "ddl", "lock-tables", "flush-tables-with-read-lock", "desync", "backup", "set"
+    "ddl", "lock-tables", "flush-tables-with-read-lock", "desync", "backup", "set", "procedure"
 ]
 OPERATIONS: frozenset[str] = frozenset(get_args(OperationWord))
 """Words of operations, by which a model says which of them it plays."""

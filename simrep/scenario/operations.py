@@ -9,6 +9,7 @@ from simrep.scenario.ddl import DdlTable
 from simrep.scenario.maintenance import MaintenanceTable
 from simrep.scenario.operation import OperationTable
 from simrep.scenario.problems import dotted
+from simrep.scenario.procedure import ProcedureTable
 from simrep.scenario.settings import SettingTable
 
 __all__ = ["OPERATION_TABLES", "listed_operations", "operation_problems"]
@@ -17,6 +18,7 @@ OPERATION_TABLES: Mapping[str, type[OperationTable]] = {
     "workload.ddl": DdlTable,
     "maintenance": MaintenanceTable,
     "setting": SettingTable,
+    "procedure": ProcedureTable,
 }
 """The tables of a scenario that say what operators do, by their paths."""
 

@@ -30,6 +30,7 @@ from simrep.scenario.old_faults import listed_faults, outdated
 from simrep.scenario.operation import OperationTable
 from simrep.scenario.operations import listed_operations, operation_problems
 from simrep.scenario.problems import ProblemsError, combined, dotted, problems
+from simrep.scenario.procedure import ProcedureTable, procedure_problems
 from simrep.scenario.proxy import ProxyTable
 from simrep.scenario.replica_cluster import ReplicaClusterTable
 from simrep.scenario.run import RunTable
@@ -76,6 +77,11 @@ class Scenario(Table):
     )
     settings: tuple[SettingTable, ...] = Field(
         (), alias="setting", description="dynamic options that are set on a running cluster"
+    )
+    procedure_tables: tuple[ProcedureTable, ...] = Field(
+        (),
+        alias="procedure",
+        description="what is done to one node after the other",
     )
     replica_cluster: ReplicaClusterTable | None = Field(
         None, description="another cluster that follows this one asynchronously"
@@ -140,7 +146,13 @@ class Scenario(Table):
             "workload.ddl": self.workload.ddl,
             "maintenance": self.maintenance,
             "setting": self.settings,
+            "procedure": self.procedure_tables,
         }
+
+    @property
+    def procedures(self) -> tuple[ProcedureTable, ...]:
+        """What is done to one node after the other."""
+        return tuple(one for one in self.operations if isinstance(one, ProcedureTable))
 
     def without_faults(self) -> Self:
         """The same, in which nothing goes wrong."""
@@ -297,6 +309,7 @@ def _contradictions(scenario: Scenario) -> Iterator[ScenarioError]:
     yield from _placement(scenario)
     yield from fault_problems(scenario.faults, names, scenario.host_names, scenario.end_s)
     yield from operation_problems(scenario.operations, names, scenario.arbitrators, scenario.end_s)
+    yield from procedure_problems(scenario.procedures, scenario.faults, names, scenario.arbitrators)
     yield from _addresses(scenario)
     for position, name in enumerate(scenario.workload.nodes or ()):
         yield from _unknown(("workload", "nodes", position), "node", name, [*names, "*"])

@@ -71,7 +71,7 @@ def check(scenario: Given, *, acknowledged_by: int = 0) -> Traffic:
     check_conservation(replication.traffic)
     check_stages(replication.measurement)
     check_nodes(replication.measurement)
-    if setup.workload.per_client is not None and not setup.changes:
+    if setup.workload.per_client is not None and not setup.moves:
         check_convergence(setup, loaded.run.seed)
     if acknowledged_by:
         check_floor(setup, replication.measurement, acknowledged_by)

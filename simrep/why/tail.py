@@ -286,7 +286,7 @@ def _slowest(journeys: Sequence[Journey], share: float) -> list[Journey]:
 
 def _mean_floor(replay: Replay, slow: Sequence[Journey]) -> dict[str, float]:
     """By stage, what the network takes of such transactions; 0 where servers come and go."""
-    if replay.setup.changes:
+    if replay.setup.moves:
         return dict.fromkeys(LAPS, 0.0)
     kinds = Counter((j.transaction.node, j.transaction.kind) for j in slow)
     floors = {which: _floor(replay, *which) for which in sorted(kinds)}

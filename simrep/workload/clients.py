@@ -152,6 +152,9 @@ class Clients:
         for journal in self.journals:
             journal.excuse(node)
 
+    def server_ends(self, node: int) -> None:
+        """The kernel of a server closes all connections to it."""
+
     def close(self) -> Event:
         """Nobody arrives any more; the event fires when all who have arrived are answered."""
         self._drained = drained = Event(self._clock)

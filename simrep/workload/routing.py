@@ -58,6 +58,11 @@ class RoutedClients(FailoverClients):
                 self._clock.at(at_s, self._proxy.ended, node)
         return super().start()
 
+    def server_ends(self, node: int) -> None:
+        """See ``Clients.server_ends``."""
+        if self._proxy is not None:
+            self._proxy.ended(node)
+
     def _routed(self, caller: Caller) -> Proxy | None:
         """The proxy that it goes to; None if it goes to a server itself."""
         return None if caller.policy.direct else self._proxy

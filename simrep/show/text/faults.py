@@ -20,7 +20,7 @@ from simrep.runs.timeline import TimelineReport, without_repeats
 from simrep.show.text.layout import table, title, words
 from simrep.show.views import tables
 
-__all__ = ["fault_parts"]
+__all__ = ["fault_parts", "spread_text"]
 
 _table = partial(table, edges=True)
 _LEAST_S = 0.02  # a shorter time between two commits is no stall worth a row

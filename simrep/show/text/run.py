@@ -18,6 +18,7 @@ from simrep.runs.result import Result
 from simrep.show.text.faults import fault_parts
 from simrep.show.text.layout import table, title, words
 from simrep.show.text.nodes import errors_table, nodes_table
+from simrep.show.text.procedures import procedure_heading, steps_table
 from simrep.show.text.replica_cluster import replica_heading, replica_table
 from simrep.show.text.staleness import stale_heading, stale_table
 from simrep.show.views import tables
@@ -43,6 +44,7 @@ def run_tables(result: Result) -> Group:
         parts["Transaction classes"] = _classes(result)
     if result.load is not None:
         parts["The load over time"] = _load(result.load, several=result.replications > 1)
+    parts |= {procedure_heading(one): steps_table(one) for one in result.procedures.values()}
     parts |= fault_parts(result.faults, result.stale)
     if result.stale is not None:
         parts[stale_heading(result.stale)] = stale_table(result.stale)

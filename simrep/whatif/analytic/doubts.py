@@ -34,7 +34,7 @@ def doubts(setup: Setup) -> Iterator[str]:
         yield "a proxy decides which server clients go to"
     if any(loop.think is not None for loop in workload.loops):
         yield "clients that think for different times"
-    if setup.changes:
+    if setup.moves:
         yield "servers come and go"
     if any(fault.what not in CHANGES | LINKS for fault in setup.scenario.faults):
         yield "faults: what they do changes with time"
