@@ -9,7 +9,8 @@ that order and answers its client; the others apply in parallel and commit in or
 With streaming replication (``streaming``) a transaction is replicated in fragments while
 it is executed. Servers may crash, leave in order and come back (``changes``); what they have missed
 is transferred to them (``returning_node``, ``state_transfer``). Who is delayed again and again may
-be evicted (``gcomm.delayed_list``).
+be evicted (``gcomm.delayed_list``). Operators lock tables, take a node out of flow control, and
+back it up (``maintenance``, ``table_locks``).
 
 Assumptions
 -----------
@@ -19,17 +20,23 @@ Optimistic
     All data are in memory, but for those of clients where ``innodb_buffer_pool_size`` is given:
     appliers read no pages from the disk even then, and the logs have a disk of their own. The file
     that a large writeset is kept in costs no I/O; the background flush of the redo log costs
-    nothing, and the log never runs full; what a donor reads does not delay its fsyncs.
+    nothing, and the log never runs full; what a donor reads does not delay its fsyncs. A backup
+    shares the disk with pages that clients read, or with fsyncs that wait for one device
+    (``machine.parallel_syncs``); without either nobody waits for it. It throws no pages out of the
+    buffer pool, and the redo log that it copies beside is nothing.
 Left out
-    Gap locks, hence replay of victims that pass certification; ``wsrep_sync_wait`` for ``SHOW``;
-    schema changes; the one-millisecond retry of a commit that meets
-    flow control between the two checks of it; the purge of old row versions; the binary log.
+    What a long query does to a lock on all tables, and ``lock_wait_timeout``; what a backup or
+    ``LOCK TABLES`` does to schema changes. Gap locks, hence replay of victims that pass
+    certification; ``wsrep_sync_wait`` for ``SHOW``; schema changes; the one-millisecond retry of a
+    commit that meets flow control between the two checks of it; the purge of old row versions; the
+    binary log.
 Validated
     Against published measurements of Percona XtraDB Cluster 5.7 (``wan-concurrency``) and 5.5
     (``semisync-wan``) and own ones of MariaDB 11.8, two to five nodes, 0 to 100 ms, 1 to 128
     threads, one node that writes or two (``galera-*`` and others); large transactions with and
     without fragments (``streaming-*``); servers that are killed, cut off and stopped
-    (``galera-failures``). Full state transfers, arbitrators and segments that fail against none.
+    (``galera-failures``), and locks on one node (``galera-maintenance``). Backups, full state
+    transfers, arbitrators and segments that fail against none.
 
 References
 ----------
@@ -57,6 +64,7 @@ from simrep.modelling import (
     MessageText,
     Model,
     Noted,
+    Operation,
     Question,
     ReadLevel,
     Recognition,
@@ -75,6 +83,7 @@ from simrep.models.galera.gcomm.view import describe_evs
 from .arbitrator import Arbitrator
 from .changes import Changes
 from .group import THREADS, GroupMember, waits_for_reads
+from .maintenance import OPERATIONS, Maintenance
 from .monitors import IN_ORDER
 from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions, GaleraSession
@@ -107,6 +116,7 @@ class Galera(Model):
             "cut", "loss", "jitter",
         }
     )  # fmt: skip
+    operations: ClassVar = OPERATIONS
     node_costs: ClassVar[bool] = True
     node_options: ClassVar[frozenset[str]] = frozenset({"pc.weight"})
     arbitrators: ClassVar[bool] = True
@@ -155,6 +165,7 @@ class Galera(Model):
             self._changes = Changes(
                 cluster, options, self._members, self._servers, self._server, self._arbitrator
             )
+        self._maintenance = Maintenance(cluster, options, costs, self._servers)
 
     @staticmethod
     def pause_limit_s(options: GaleraOptions) -> float:
@@ -234,6 +245,10 @@ class Galera(Model):
         """Let a server crash, leave or join now."""
         assert self._changes is not None
         self._changes.change(change)
+
+    def operate(self, operation: Operation) -> None:
+        """See ``Model.operate``."""
+        self._maintenance.operate(operation)
 
     @staticmethod
     def describe(message: Any) -> MessageText:

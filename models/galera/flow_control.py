@@ -55,9 +55,16 @@ class FlowControl:
     def grown(self, queue: int) -> None:
         """The receive queue has grown to ``queue`` writesets."""
         if queue > self.upper + self._offset and self._stops <= 0 and not self.stopping:
-            self.stopping = True
-            self.sent += 1
-            self._send(Control(Kind.STOP, seqno=self._view))
+            self._stop()
+
+    def _stop(self) -> None:
+        self.stopping = True
+        self.sent += 1
+        self._send(Control(Kind.STOP, seqno=self._view))
+
+    def _continue(self) -> None:
+        self.stopping = False
+        self._send(Control(Kind.CONTINUE, seqno=self._view))
 
     def shrunk(self, queue: int) -> None:
         """The receive queue has shrunk to ``queue`` writesets."""
@@ -65,8 +72,7 @@ class FlowControl:
         if decreased:
             self._offset = queue
         if self.stopping and (decreased or queue <= self.lower):
-            self.stopping = False
-            self._send(Control(Kind.CONTINUE, seqno=self._view))
+            self._continue()
         if queue <= self.lower and self._caught_up is not None:
             caught_up, self._caught_up = self._caught_up, None
             caught_up()
@@ -118,8 +124,25 @@ class MemberFlowControl(FlowControl):
     """Flow control of a node that may lack the state, or give it: then its queue just grows."""
 
     exempt = False  # whether it does
+    told: Callable[[str], object] | None = None  # of stops and continues, if anybody looks
+
+    def release(self) -> None:
+        """It leaves flow control: a stop of its own is taken back."""
+        self._offset, self._caught_up = 0, None
+        if self.stopping:
+            self._continue()
 
     def grown(self, queue: int) -> None:
         """See ``FlowControl.grown``."""
         if not self.exempt:
             super().grown(queue)
+
+    def _stop(self) -> None:
+        super()._stop()
+        if self.told is not None:
+            self.told("fc-stop")
+
+    def _continue(self) -> None:
+        super()._continue()
+        if self.told is not None:
+            self.told("fc-continue")

@@ -84,6 +84,8 @@ class MemberStates:
         self._states = dict.fromkeys(range(len(segments)), MemberState.SYNCED)
         self._cached: dict[int, int | None] = dict.fromkeys(range(len(segments)), 1)
         self._donors: dict[int, int] = {}  # of every joiner
+        self._heard: dict[int, int] = {}  # the last request of each to leave flow control
+        self._more: dict[int, int] = {}  # how often a donor was taken out of flow control beside
         self.primary = 0
         self.position = self.views = 0
         self.diverged = False  # it had more than the group: what is on its disk is of no use
@@ -129,6 +131,7 @@ class MemberStates:
             member: MemberState.SYNCED if member in self._arbitrators else _state(report, best)
             for member, report in reports.items()
         }
+        self._more = {member: more for member, more in self._more.items() if member in reports}
         self._donors = {
             member: report.donor
             for member, report in reports.items()
@@ -171,8 +174,28 @@ class MemberStates:
         """A donor has given, or a joiner has the state; whether that is so."""
         if self._states.get(member) not in {MemberState.JOINER, MemberState.DONOR}:
             return False
+        if self._more.get(member, 0):
+            self._more[member] -= 1
+            return False
         self._donors.pop(member, None)
         self._states[member] = MemberState.JOINED
+        return True
+
+    def desync(self, member: int, number: int) -> bool | None:
+        """A member asks to leave flow control, like a donor; whether it may (``desync_count``).
+
+        None if it has asked so before: it counts its requests, and repeats one in a new view.
+        """
+        if number <= self._heard.get(member, 0):
+            return None
+        self._heard[member] = number
+        state = self._states.get(member)
+        if state == MemberState.DONOR:
+            self._more[member] = self._more.get(member, 0) + 1
+        elif state == MemberState.SYNCED:
+            self._states[member] = MemberState.DONOR
+        else:
+            return False
         return True
 
     def sync(self, member: int) -> bool:

@@ -307,10 +307,10 @@ class GaleraNode:
             self._commit_monitor.enter(ordered.seqno, self._cancel, ordered)
             self._next_writeset()
         elif self.apply_monitor.may_enter(ordered):
-            self.writer.apply(ordered)
+            self.writer.begin(ordered)
 
     def _wake_dependent(self, ordered: Ordered) -> None:
-        self.host.run(self.switch_s, self.writer.apply, ordered)
+        self.host.run(self.switch_s, self.writer.begin, ordered)
 
     def _applied(self, ordered: Ordered) -> None:
         self._commit_monitor.enter(ordered.seqno, self._commit, ordered)

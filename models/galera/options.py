@@ -340,6 +340,11 @@ class GaleraOptions(BaseModel):
         alias="wsrep_sst_donor",
         description="names of nodes that are to be donors if they can, with commas",
     )
+    ftwrl_desyncs: bool = Field(
+        True,
+        description="version trait: FLUSH TABLES WITH READ LOCK takes its node out of flow control "
+        "(MW-252, MySQL 5.6.29 with Galera 3.15); else its queue stops the whole cluster",
+    )
     ordered_views: bool = Field(
         True,
         description="version trait: a view takes a sequence number, so that a node which was away "

@@ -45,6 +45,16 @@ class _Answer:
         self.grant = grant
 
 
+class _Desync:
+    """A node that leaves flow control, at its place in the order; whether it may."""
+
+    kind = Kind.DESYNC
+
+    def __init__(self, node: int, *, may: bool) -> None:
+        self.node = node
+        self.may = may
+
+
 class ReturningNode(GaleraNode):
     """See the module.
 
@@ -107,6 +117,11 @@ class ReturningNode(GaleraNode):
         self._missed: list[Ordered] = []
         self._streams: Streams = {}  # of which its disk has fragments
         self._gives = False
+        self._requests = 0  # to be out of flow control, and whoever waits for an answer
+        self._asked: dict[int, Callable[[bool], object]] = {}
+        self._desyncs = 0  # how often somebody has it
+        self._stands = 0  # how many have it stand still, and from where on
+        self._stands_after = 0
         self._waiting: list[tuple[Callable[[Ordered], None], Ordered]] | None = None
 
     @staticmethod
@@ -144,6 +159,11 @@ class ReturningNode(GaleraNode):
         elif kind == Kind.JOIN:
             if not self.states.join(message.node):
                 return
+        elif kind == Kind.DESYNC:
+            may = self.states.desync(message.node, message.seqno)
+            if may is None:
+                return
+            message = _Desync(message.node, may=may)
         elif kind == Kind.SYNC and not self.states.sync(message.node):
             return
         super()._deliver(sender, message)
@@ -175,8 +195,10 @@ class ReturningNode(GaleraNode):
         elif message.node == self.index:
             if kind == Kind.JOIN:
                 self._joined()
-            else:
+            elif kind == Kind.SYNC:
                 self._synced()
+            else:
+                self._desynced(message.may)
 
     def _see(self, change: ViewChange) -> None:
         view = change.view
@@ -196,17 +218,21 @@ class ReturningNode(GaleraNode):
                 self._catch_up()
             elif self._request is None:
                 self._begin_alone()
-        elif self.states.own < MemberState.JOINED and not (self._gives or self._lacks):
+        elif self.states.own < MemberState.JOINED and not (
+            self._gives or self._desyncs or self._lacks
+        ):
             self.given()  # what it has told before was lost
+        for number in self._asked:
+            self.sender.control(Control(Kind.DESYNC, self.index, number))  # maybe that, too
 
     def _certify_local(self, ordered: Ordered) -> None:
-        if self._waiting is None:
+        if self._waiting is None or ordered.seqno <= self._stands_after:
             super()._certify_local(ordered)
         else:
             self._waiting.append((super()._certify_local, ordered))
 
     def _certify_remote(self, ordered: Ordered) -> None:
-        if self._waiting is not None:
+        if self._waiting is not None and ordered.seqno > self._stands_after:
             self._waiting.append((self._certify_remote, ordered))
         elif ordered.seqno > self._given:
             super()._certify_remote(ordered)
@@ -216,7 +242,7 @@ class ReturningNode(GaleraNode):
                 self._commit_monitor.enter(ordered.seqno, self._cancel, ordered)
                 self._next_writeset()
             elif self.apply_monitor.may_enter(ordered):
-                self.writer.apply(ordered)
+                self.writer.begin(ordered)
 
     # -- to lack the state, and ask for it -------------------------------------------------------
 
@@ -511,15 +537,43 @@ class ReturningNode(GaleraNode):
         """See ``Donor.run``."""
         self.host.run(seconds, call, argument)
 
-    def stand_still(self) -> None:
-        """See ``Donor.stand_still``."""
-        self._waiting = []
+    def stand_still(self, after: int = 0) -> None:
+        """See ``Donor.stand_still``; what comes up to ``after`` in the order is still certified."""
+        self._stands += 1
+        if self._waiting is None:
+            self._waiting = []
+            self._stands_after = after
 
     def go_on(self) -> None:
         """See ``Donor.go_on``."""
+        self._stands -= 1
+        if self._stands:
+            return
         waiting, self._waiting = self._waiting or [], None
         for call, ordered in waiting:
             call(ordered)
+
+    # -- to be out of flow control -------------------------------------------------------------
+
+    def desync(self, call: Callable[[bool], object]) -> None:
+        """Leave flow control like a donor; ``call`` with whether it may, when the group knows."""
+        self._requests += 1
+        self._asked[self._requests] = call
+        self.sender.control(Control(Kind.DESYNC, self.index, self._requests))
+
+    def _desynced(self, may: bool) -> None:
+        if may:
+            self._desyncs += 1
+            self._note("desynced")
+            if not self._sync_donor:
+                self.flow_control.exempt = True
+                self.flow_control.release()
+        self._asked.pop(min(self._asked))(may)
+
+    def resync(self) -> None:
+        """Be in flow control again, as soon as nobody else has it out."""
+        self._desyncs -= 1
+        self.sender.control(Control(Kind.JOIN, self.index))
 
     def given(self) -> None:
         """See ``Donor.given``."""

@@ -30,6 +30,7 @@ class RowWriter:
         applied: Callable[[Ordered], object],
         rolled_back: Callable[[tuple[int, int]], object],
     ) -> None:
+        self.begin: Callable[[Ordered], object] = self.apply  # with a writeset; somebody may wait
         self._host = host
         self._locks = locks
         self._streams = streams

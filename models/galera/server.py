@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ from .sharing_node import SharingNode
 from .state_exchange import StateExchange
 from .streaming import StreamingReplication
 from .sync_wait import SyncWait
+from .table_locks import TableLocks
 from .verdicts import Verdicts
 from .writeset import LocalTransaction, Part, Writeset
 
@@ -96,6 +97,11 @@ class GaleraServer(Killable):
         if waits_for_reads(options, parts.cluster.sessions):
             assert isinstance(member.group, LocalCausal | StateExchange)
             self._sync_wait = SyncWait(parts.clock, node, member.group, options)
+        self.tables: TableLocks | None = None
+        if parts.cluster.operations:
+            self.tables = TableLocks(
+                parts.clock, node.host, node.switch_s, node.apply_monitor, node.writer
+            )
         self._sessions = parts.sessions(
             node.locks,
             costs.of_sessions(),
@@ -103,7 +109,7 @@ class GaleraServer(Killable):
             commit=self._commit,
             begin_commit=self._begin_commit,
             prepare=self._prepare,
-            before_begin=None if self._sync_wait is None else self._sync_wait.begin,
+            before_begin=self._before_begin(),
             streaming=self._streams.of,
             streams_all=options.fragment_size > 0,
             refuse=partial(_refuse, options.max_ws_rows) if options.max_ws_rows else None,
@@ -112,6 +118,16 @@ class GaleraServer(Killable):
             pool_bytes=options.innodb_buffer_pool_size,
         )
         node.undo = self._sessions.undo
+
+    @property
+    def serves(self) -> bool:
+        """Whether it has the state of the cluster, and is in its primary component."""
+        return self.synced and self._primary
+
+    @property
+    def open(self) -> Iterable[LocalTransaction]:
+        """Transactions of its clients; nothing where nothing happens to servers."""
+        return self._open or ()
 
     def stations(self) -> Iterable[Station]:
         """The redo log, the latch and the page reads of its storage engine."""
@@ -242,7 +258,7 @@ class GaleraServer(Killable):
         """
         node = self.node
         member = node.member_state if self._primary else MemberState.NON_PRIMARY
-        ready = self.synced and self._primary
+        ready = self.serves
         return ServerStatus(
             state=_COMMENTS[member],
             serves=ready,
@@ -251,6 +267,22 @@ class GaleraServer(Killable):
             donor=member == MemberState.DONOR,
             rank=self._members.index(node.index) if node.index in self._members else 0,
         )
+
+    def _before_begin(self) -> Callable[[Transaction], Generator[Event, Any, str | None]] | None:
+        """What holds up a transaction before its first statement, if anything does."""
+        if self.tables is not None:
+            return partial(self._wait, self.tables)
+        return None if self._sync_wait is None else self._sync_wait.begin
+
+    def _wait(
+        self, tables: TableLocks, transaction: Transaction
+    ) -> Generator[Event, Any, str | None]:
+        error = None
+        if self._sync_wait is not None:
+            error = yield from self._sync_wait.begin(transaction)
+        if error is None:
+            yield from tables.wait(transaction)
+        return error
 
     # -- where servers come and go -------------------------------------------------------------
 
@@ -270,6 +302,8 @@ class GaleraServer(Killable):
         committed = yield from self._sessions.transact(transaction)
         for local in [one for one in all_open if one.transaction is transaction]:
             del all_open[local]
+            if self.tables is not None:
+                self.tables.ended(local)
         if self.silent:
             yield from self._unanswered()
         if self.closing and not committed:
@@ -319,6 +353,8 @@ class GaleraServer(Killable):
             self._exit = ProcessExit(self._run_clock, self.node.host, 0.0, self._exit_s)
         self.node.die()
         self._fail_all(CONNECTION_LOST, CONNECTION_LOST)
+        if self.tables is not None:
+            self.tables.release()
 
     def _fail_all(self, error: str, of_commit: str) -> int:
         """Fail what is open and not yet in order; how many that are.

@@ -14,6 +14,7 @@ from math import inf
 from simrep.modelling import Noted, StallAccount, StallPhase
 
 from .options import GaleraOptions
+from .stopped_phases import stopped_phases
 
 __all__ = ["stall_phases"]
 
@@ -36,7 +37,9 @@ def stall_phases(
         pass
     if account.phases or account.lost_link():
         account.rest()
-    return account.phases
+        return account.phases
+    # A node whose queue grows tells that somewhat later than the last commit before the stall.
+    return stopped_phases(noted, names, options, from_s, until_s)
 
 
 class _Account(StallAccount):

@@ -56,6 +56,7 @@ _CONTROLS = {
     Kind.REQUEST: "request for the state",
     Kind.JOIN: "joined",
     Kind.SYNC: "synced",
+    Kind.DESYNC: "leaves flow control",
 }
 _COMING_BACK = {Kind.REQUEST, Kind.JOIN, Kind.SYNC}
 

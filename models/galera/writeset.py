@@ -52,6 +52,7 @@ class Kind:
     REQUEST: Final = 6
     JOIN: Final = 7
     SYNC: Final = 8
+    DESYNC: Final = 9
 
 
 class Control:

@@ -24,6 +24,7 @@ from simrep.data.failure_run import (
     rate,
 )
 from simrep.data.failures import FailureSample
+from simrep.data.maintenance_metrics import maintenance_figures
 from simrep.data.removal_metrics import removal_figures
 from simrep.kernel.streams import Streams
 from simrep.kernel.timeline import Noted
@@ -49,10 +50,14 @@ def failure_sample(
 def _later(scenario: Scenario, late_s: float) -> Setup:
     """The scenario with all faults so much later."""
     times: dict[str, float] = {}
-    for position, fault in enumerate(scenario.faults):
-        times[f"fault.{position}.at_s"] = fault.at_s + late_s
-        if fault.until_s is not None:
-            times[f"fault.{position}.until_s"] = fault.until_s + late_s
+    spans = [(f"fault.{n}", one.at_s, one.until_s) for n, one in enumerate(scenario.faults)]
+    spans += [
+        (f"maintenance.{n}", one.at_s, one.until_s) for n, one in enumerate(scenario.maintenance)
+    ]
+    for path, at_s, until_s in spans:
+        times[f"{path}.at_s"] = at_s + late_s
+        if until_s is not None:
+            times[f"{path}.until_s"] = until_s + late_s
     return setup_of(with_values(scenario, times))
 
 
@@ -68,6 +73,8 @@ def failure_figures(run: Replication, experiment: Experiment) -> FailureSample:
     figures |= dict(_of_return(run.noted, clients, experiment))
     figures |= dict(removal_figures(run.noted, clients, experiment))
     figures |= dict(acknowledgement_figures(run.noted, clients, experiment, run.fates))
+    if experiment.held:
+        figures |= dict(maintenance_figures(run, clients, experiment))
     codes = set()
     for group in experiment.groups:
         for node, code, failed in clients.errors(group):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from math import inf, nan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +66,8 @@ class Experiment:
     groups : tuple of Group
     watched : frozenset of int
         Positions of the nodes whose logs tell of first suspicions and of the new view.
+    held : bool
+        Whether an operator holds up the node, by a lock, and it does not fail.
     """
 
     names: tuple[str, ...]
@@ -74,18 +77,21 @@ class Experiment:
     end_s: float
     groups: tuple[Group, ...]
     watched: frozenset[int]
+    held: bool = False
 
     @classmethod
     def of(cls, scenario: Scenario, series: SeriesTable) -> Experiment:
         """What the faults and groups of a scenario say."""
         names = scenario.node_names
-        fault = next((f for f in scenario.faults if f.what in _HITS), None)
+        hits = [f for f in scenario.faults if f.what in _HITS]
+        fault: Any = next(iter([*hits, *scenario.maintenance]), None)
         duration_s = scenario.run.duration_s
         if fault is None or duration_s is None:
             raise ScenarioError(
                 series.scenario, f"needs run.duration_s and a fault: {', '.join(_HITS)}"
             )
-        [victim, *_] = fault.struck(names, names)
+        held = not hits
+        [victim, *_] = [names.index(fault.node)] if held else fault.struck(names, names)
         end_s = scenario.run.warmup_s + duration_s
         ends = [f.at_s for f in scenario.faults if f.what == "restart"]
         ends += [fault.end_s] if fault.at_s < fault.end_s < inf else []
@@ -110,6 +116,7 @@ class Experiment:
             back_s=ends[0] if ends else end_s,
             end_s=end_s,
             groups=tuple(groups),
+            held=held,
             watched=frozenset(map(names.index, series.watched or names)) - {victim},
         )
 

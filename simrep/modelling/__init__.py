@@ -70,6 +70,7 @@ from simrep.kernel.watch import Holder
 from simrep.measure.histogram import Moments
 from simrep.measure.stations import Station
 from simrep.network.bulk import BulkStream
+from simrep.network.copying import CopyCosts, Copying
 from simrep.network.direct import Coming, DirectMesh, Inbox
 from simrep.network.link import Link
 from simrep.network.mesh import Deliver, Mesh, MessageWork, TotalOrder
@@ -77,6 +78,7 @@ from simrep.network.network import Network
 from simrep.network.packets import Fin, LinkMessage, Rst, Syn, SynAck
 from simrep.scenario import prior
 from simrep.scenario.ddl import DdlTable
+from simrep.scenario.operation import OperationWord
 from simrep.scenario.problems import ProblemsError, spellings
 from simrep.scenario.table import Factor, Microseconds, Milliseconds, Nanoseconds, Reason, Speed
 from simrep.server.ahead import Ahead
@@ -115,6 +117,8 @@ __all__ = [
     "Clue",
     "Cluster",
     "Coming",
+    "CopyCosts",
+    "Copying",
     "DdlTable",
     "Decided",
     "Degradation",
@@ -150,6 +154,7 @@ __all__ = [
     "Noted",
     "OpenTransaction",
     "Operation",
+    "OperationWord",
     "Option",
     "OrderedGate",
     "Parts",

@@ -19,6 +19,8 @@ __all__ = ["Absence", "Incident", "StallSpread", "faults_of", "incidents"]
 _RETURNS = {"restart", "bootstrap"}
 _UNNOTICED = {"slow", "disk-stall", "promote", *OPERATIONS}
 """Whoever is slow, or told what to do, still answers: nobody is suspected for it."""
+_LEAVES_BEHIND = {"flush-tables-with-read-lock", "desync"}
+"""Afterwards its node has to catch up."""
 _VOTES = ("evicts", "expel")
 _WRITES = ("writable", "promoted")
 _ENDS = ("evicted", "aborted")
@@ -419,7 +421,7 @@ class _Inquiry:
 
     def _absences(self) -> Iterator[tuple[str, Absence]]:
         """Nodes that were in no primary component, or gave up, or came back."""
-        if self._fault.word in _UNNOTICED:
+        if self._fault.word in _UNNOTICED - _LEAVES_BEHIND:
             return
         noting = (one.node for one in self._lines if one.node in self._names)
         for node in dict.fromkeys([*self._fault.event.nodes, *noting]):

@@ -38,6 +38,17 @@ _SAID = {
     "ddl-rows": "{node} goes through the rows of the table",
     "ddl-ends": "{node} has changed the table",
     "ddl-fails": "{node} does not change the table",
+    "desynced": "{node} leaves flow control",
+    "paused": "{node} stands still",
+    "resumed": "{node} goes on",
+    "locked": "{node} has granted",
+    "unlocked": "{node} is told UNLOCK TABLES",
+    "backup-begins": "{node} is backed up",
+    "backup-copied": "{node} has its data copied",
+    "backup-ends": "{node} has a backup",
+    "refused": "{node} refuses",
+    "fc-stop": "{node} stops the cluster: its queue is too long",
+    "fc-continue": "{node} lets the cluster go on",
     "delayed": "{node} finds {of} delayed",
     "evicts": "{node} evicts {of}",
     "livelock": "{node} and {of} exclude each other again and again",
@@ -64,6 +75,7 @@ _SAID = {
 }
 _REPEATED = {"wave", "no-answer"}
 _HOW = dict.fromkeys(("aborted", "procedure-does", "procedure-stops"), ": {how}")
+_HOW |= {"refused": " {how}", "locked": " {how}", "unlocked": ""}
 
 
 @dataclass(frozen=True, slots=True)

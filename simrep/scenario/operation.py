@@ -51,6 +51,10 @@ class OperationTable(Table):
         """Names of the nodes that it is done on, of those of the cluster: by default the first."""
         return tuple(name for name in names if name not in arbitrators)[:1]
 
+    def further(self) -> tuple[str, ...]:
+        """Names of other nodes that it needs; mostly none."""
+        return ()
+
     def told_at(self, path: str) -> Self:
         """The same, said at a path."""
         copy = self.model_copy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from simrep.errors import ScenarioError, nearest
+from simrep.scenario.backup import BackupTable
 from simrep.scenario.ddl import DdlTable
 from simrep.scenario.maintenance import MaintenanceTable
 from simrep.scenario.operation import OperationTable
@@ -17,6 +18,7 @@ __all__ = ["OPERATION_TABLES", "listed_operations", "operation_problems"]
 OPERATION_TABLES: Mapping[str, type[OperationTable]] = {
     "workload.ddl": DdlTable,
     "maintenance": MaintenanceTable,
+    "backup": BackupTable,
     "setting": SettingTable,
     "procedure": ProcedureTable,
 }
@@ -43,7 +45,7 @@ def operation_problems(
     """What is wrong with operations in this cluster and this run; see ``fault_problems``."""
     seen: set[str] = set()
     for one in operations:
-        for name in one.on(names, arbitrators):
+        for name in (*one.on(names, arbitrators), *one.further()):
             if name not in names:
                 yield ScenarioError(one.path, f"no node {name!r}", nearest(name, names))
             elif name in arbitrators:

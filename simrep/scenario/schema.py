@@ -13,6 +13,7 @@ from typing import Any, Self
 from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 
 from simrep.errors import ScenarioError, nearest
+from simrep.scenario.backup import BackupTable
 from simrep.scenario.changes import leaves, put
 from simrep.scenario.cluster import (
     MOST_NODES,
@@ -73,7 +74,10 @@ class Scenario(Table):
         (), alias="fault", description="what goes wrong, when and where"
     )
     maintenance: tuple[MaintenanceTable, ...] = Field(
-        (), description="locks, desync and backups on running servers"
+        (), description="locks and desync on running servers"
+    )
+    backups: tuple[BackupTable, ...] = Field(
+        (), alias="backup", description="copies of all data of running servers"
     )
     settings: tuple[SettingTable, ...] = Field(
         (), alias="setting", description="dynamic options that are set on a running cluster"
@@ -145,6 +149,7 @@ class Scenario(Table):
         return {
             "workload.ddl": self.workload.ddl,
             "maintenance": self.maintenance,
+            "backup": self.backups,
             "setting": self.settings,
             "procedure": self.procedure_tables,
         }

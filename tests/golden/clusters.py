@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 
 from simrep.contract.model import Change, Operation
 from simrep.scenario.ddl import DdlKind, DdlTable
+from simrep.scenario.maintenance import MaintenanceTable
 from simrep.testing import WiredCluster, reads, updates
 from tests.clusters import GaleraCluster, timers
 from tests.group_clusters import GroupReplicationCluster, multi_primary
@@ -262,6 +263,32 @@ def a_crash_and_a_join_under_a_stream() -> GaleraCluster:
     return cluster
 
 
+def locks_on_two_nodes_under_writers() -> GaleraCluster:
+    """One node is locked until it stops all, then another stands still and catches up."""
+    cluster = GaleraCluster(
+        TRIANGLE,
+        options={"wsrep_slave_threads": 2, "gcs.fc_limit": 8},
+        costs=COSTS,
+        changes=True,
+        operations=("lock-tables", "flush-tables-with-read-lock"),
+    )
+    for what, node, at_s, until_s in (
+        ("lock-tables", 2, 0.3, 1.0),
+        ("flush-tables-with-read-lock", 1, 0.8, 1.6),
+        ("desync", 1, 1.2, 2.0),
+    ):
+        told = MaintenanceTable.model_validate(
+            {"what": what, "node": cluster.names[node], "at_s": at_s, "until_s": until_s}
+        )
+        cluster.clock.at(at_s, cluster.model.operate, Operation(at_s, (node,), told))
+    for client in range(6):
+        cluster.client(
+            [updates(client, client % 3, number, ROWS[: number % 2]) for number in range(20)],
+            pause_s=0.03,
+        )
+    return cluster
+
+
 def a_primary_with_a_far_secondary() -> GroupReplicationCluster:
     """More clients than the event horizon has slots, and statistics of the far member."""
     cluster = GroupReplicationCluster(
@@ -416,6 +443,7 @@ CLUSTERS: dict[str, Callable[[], WiredCluster]] = {
         commits_one_by_one_through_the_flush,
         fragments_among_writers_on_their_rows,
         a_crash_and_a_join_under_a_stream,
+        locks_on_two_nodes_under_writers,
         a_primary_with_a_far_secondary,
         a_group_of_writers_on_two_hot_rows,
         reads_and_writes_that_wait_for_each_other,

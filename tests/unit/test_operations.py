@@ -43,7 +43,7 @@ def test_operations_are_events_of_a_scenario() -> None:
     )
     assert [(one.path, one.what, one.at_s) for one in events(told)] == [
         ("workload.ddl.new column", "ALTER TABLE (instant) on n1", 1.0),
-        ("maintenance.0", "LOCK TABLES on n1", 2.0),
+        ("maintenance.0", "LOCK TABLES WRITE on n1", 2.0),
     ]
     assert not any(one.of_load for one in events(told))
 
