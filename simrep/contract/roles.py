@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from simrep.scenario.problems import spellings
 
-__all__ = ["ROLES", "Role", "levels_of", "spellings_of"]
+__all__ = ["ROLES", "Role", "field_of", "levels_of", "spellings_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,11 @@ ROLES = (
 def spellings_of(role: Role, options: type[BaseModel]) -> list[str]:
     """All names of the option that plays a role, the preferred one first; empty if none does."""
     return next((spellings(name, option) for name, option, _ in _marked(role, options)), [])
+
+
+def field_of(role: Role, options: type[BaseModel]) -> str | None:
+    """The field that plays a role; None if none does."""
+    return next((name for name, _, _ in _marked(role, options)), None)
 
 
 def levels_of(role: Role, options: type[BaseModel]) -> Sequence[Any]:

@@ -32,7 +32,8 @@ def plan(
         What :func:`simrep.run` takes.
     question : str
         One of ``rtt``, ``clients``, ``capacity``, ``appliers``, ``transaction``, ``rate``,
-        ``product``, or one that the model of the scenario answers (``Model.questions``).
+        ``headroom``, ``traffic``, ``product``, or one that the model of the scenario answers
+        (``Model.questions``).
     **options
         Those of the question:
 
@@ -43,6 +44,8 @@ def plan(
         - ``appliers``: ``tps``, ``within``;
         - ``transaction``: ``transaction``, ``longest_stall_s``, ``within`` (rows);
         - ``rate``: none of its own;
+        - ``headroom``: ``by`` (``rate`` or ``clients``), ``objective``, ``steps``;
+        - ``traffic``: ``prices`` (a CSV file);
         - ``product``: ``regions``, ``writes``, ``objective``, ``durability``, ``rto_s``, ``rpo``,
           ``rtts``, ``zone_rtt_ms``.
 

@@ -172,6 +172,43 @@ QUESTIONS = (
         (_precision("5%"), repeated(5)),
     ),
     Question(
+        "headroom",
+        "simrep.whatif.plan.headroom:headroom",
+        "At which factor of today's load what gives out, and what is next behind it.\n\n"
+        "Example: simrep plan cluster.toml headroom --plot headroom.png",
+        (
+            Option(
+                "by",
+                "What grows: clients or rate (arrivals); default: as the scenario has it.",
+                metavar="rate|clients",
+            ),
+            Option(
+                "objective",
+                "A load that does not meet it is too large, too: p95<=50ms.",
+                metavar="CONDITIONS",
+            ),
+            Option(
+                "steps", "How many give out, one behind the other, at most.", "count", 3, least=1
+            ),
+            repeated(4),
+        ),
+    ),
+    Question(
+        "traffic",
+        "simrep.whatif.plan.traffic:traffic",
+        "What replication sends over each link in a month, and its price.\n\n"
+        "Example: simrep plan cluster.toml traffic --prices mine.csv",
+        (
+            Option(
+                "prices",
+                "Prices of your own, in columns provider, from, to and usd_per_gb.",
+                "file",
+                metavar="FILE.csv",
+            ),
+            repeated(4),
+        ),
+    ),
+    Question(
         "product",
         "simrep.whatif.plan.product:rank_products",
         "Which product and layout meets an objective at given regions, ranked.\n\n"
