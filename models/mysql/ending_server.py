@@ -113,9 +113,9 @@ class EndingServer(Killable, MysqlServer):
     def _follow(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         self._begins = transaction
         committed = yield from self.sessions.transact(transaction)
-        self._open.pop(transaction, None)
         if self.tables is not None:
             self.tables.leave(transaction)
+        self._open.pop(transaction, None)
         if self._awaited:
             self._look_who_ended()
         if self.silent:

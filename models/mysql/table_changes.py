@@ -139,6 +139,8 @@ class TableChanges:
 
     def leave(self, user: Hashable) -> None:
         """A transaction has ended, or a change is committed."""
+        if self._awaited()[:1] == [user]:
+            self._own_line.cut()
         self.locks.leave(user)
 
     def wrote(self, transaction: Transaction) -> None:
@@ -148,12 +150,25 @@ class TableChanges:
 
     def _holder(self) -> Holder:
         """For which statement transactions wait."""
-        statement = next(iter(self._changes.values()))
+        statement = next(iter(self._changes.values()), None)
+        if statement is None:
+            return Holder("ALTER TABLE")
         return Holder(statement.kind, ((self._name, statement),), doing="changing the table")
+
+    def _awaited(self) -> list[Hashable]:
+        """For whom statements wait, the oldest first."""
+        return [
+            user
+            for change in self._changes
+            if change.claim.waits
+            for user in self.locks.users(change.claim)
+        ]
 
     def _user(self) -> Holder:
         """For which transaction a statement waits: the oldest that uses its table."""
-        users = [user for change in self._changes for user in self.locks.users(change.claim)]
+        users = self._awaited()
+        if not users:
+            return Holder("transactions that use the table")
         first = users[0]
         owner = self._server.owner_of(first) if isinstance(first, Transaction) else first
         return describe(self._name, owner, HELD)
@@ -190,7 +205,7 @@ class TableChanges:
         if word == "waits":
             self._own_line.wait(statement)
         elif word == "locks":
-            self._own_line.release(statement)
+            self._own_line.go(statement)
         if self._timeline is not None:
             self._timeline.note(self._index, f"ddl-{word}", how=told.name or told.path)
 
@@ -227,7 +242,7 @@ class TableChanges:
         """What the appliers had in hand is committed."""
         own = self._applied.pop(change, None)
         if own is None:
-            self.locks.leave(change)
+            self.leave(change)
         else:
             self._end(own)
 

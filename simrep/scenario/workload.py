@@ -301,11 +301,12 @@ class WorkloadTable(Table):
                 if name in chosen[:place]:
                     raise ScenarioError(path, f"class {name!r} is there twice", "name it once")
             used |= {*chosen}
+        users = [*classes, *(one.name for one in self.scheduled)]
         for position, one in enumerate(self.ddl):
             for place, name in enumerate(one.classes or ()):
-                if name not in classes:
+                if name not in users:
                     path = f"ddl.{position}.class.{place}"
-                    raise ScenarioError(path, f"no class {name!r}", nearest(name, classes))
+                    raise ScenarioError(path, f"no class {name!r}", nearest(name, users))
         for position, name in enumerate(classes):
             if self.groups and name not in used:
                 raise ScenarioError(

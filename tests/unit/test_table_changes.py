@@ -276,6 +276,16 @@ def test_a_result_tells_when_each_node_had_changed_the_table() -> None:
     assert "When nodes had done it, in seconds after it was asked for" in str(result)
 
 
+def test_scheduled_transactions_use_the_table_by_their_names() -> None:
+    told = scenario("standalone", {"kind": "instant", "class": ["coffee"]})
+    told["workload"]["scheduled"] = [
+        {"name": "coffee", "node": "n1", "at_s": 0.5, "statements": 0, "reads": 2, "pause_ms": 2e3}
+    ]
+    result = simrep.run(told)
+    assert ends(result)["n1"] == pytest.approx(2.5 + DEFINITION_S, abs=0.01)
+    assert result.counters["n1"]["metadata_lock_waits"] == 0
+
+
 def test_two_statements_on_one_table_come_one_after_the_other() -> None:
     told = scenario("standalone", {"kind": "copy"})
     told["workload"]["ddl"].append({"at_s": AT_S + 0.1, "rows": ROWS, "kind": "copy"})
@@ -326,3 +336,14 @@ def test_an_explanation_names_the_statement_and_whom_it_waits_for() -> None:
     (stall,) = (one for one in run.waited if one.station == "metadata lock")
     assert stall.holder.text == "ALTER TABLE (copy)"
     assert stall.ended_s - stall.began_s == pytest.approx(LONGEST_S["copy"], abs=0.02)
+
+
+def test_an_explanation_names_the_open_transaction_that_the_statement_waits_for() -> None:
+    told = scenario("standalone", {"kind": "instant"})
+    told["workload"]["scheduled"] = [
+        {"name": "coffee", "node": "n1", "at_s": 0.5, "statements": 0, "reads": 2, "pause_ms": 2e3}
+    ]
+    said = " ".join(simrep.explain_stall(told).sentences())
+    assert "metadata lock on n1 waited 1.55 s for ALTER TABLE (instant); 2 waited" in said
+    assert "metadata lock of ALTER TABLE on n1 was held 1.50 s by coffee" in said
+    assert "scheduled transaction coffee, begun at 0.500 s" in said
