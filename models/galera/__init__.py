@@ -10,7 +10,8 @@ With streaming replication (``streaming``) a transaction is replicated in fragme
 it is executed. Servers may crash, leave in order and come back (``changes``); what they have missed
 is transferred to them (``returning_node``, ``state_transfer``). Who is delayed again and again may
 be evicted (``gcomm.delayed_list``). Operators lock tables, take a node out of flow control, and
-back it up (``maintenance``, ``table_locks``).
+back it up (``maintenance``, ``table_locks``). Statements that change a table are executed in total
+order isolation, as non-blocking operations or on a single node (``table_changes``).
 
 Assumptions
 -----------
@@ -20,23 +21,25 @@ Optimistic
     All data are in memory, but for those of clients where ``innodb_buffer_pool_size`` is given:
     appliers read no pages from the disk even then, and the logs have a disk of their own. The file
     that a large writeset is kept in costs no I/O; the background flush of the redo log costs
-    nothing, and the log never runs full; what a donor reads does not delay its fsyncs. A backup
+    nothing, and the log never runs full; what a donor reads does not delay its fsyncs, nor do the
+    pages and the redo log of a statement that changes a table. A backup
     shares the disk with pages that clients read, or with fsyncs that wait for one device
     (``machine.parallel_syncs``); without either nobody waits for it. It throws no pages out of the
     buffer pool, and the redo log that it copies beside is nothing.
 Left out
     What a long query does to a lock on all tables, and ``lock_wait_timeout``; what a backup or
     ``LOCK TABLES`` does to schema changes. Gap locks, hence replay of victims that pass
-    certification; ``wsrep_sync_wait`` for ``SHOW``; schema changes; the one-millisecond retry of a
-    commit that meets flow control between the two checks of it; the purge of old row versions; the
-    binary log.
+    certification; ``wsrep_sync_wait`` for ``SHOW``; the one-millisecond retry of a commit that
+    meets flow control between the two checks of it; the purge of old row versions; the binary log;
+    foreign keys of tables that are changed.
 Validated
     Against published measurements of Percona XtraDB Cluster 5.7 (``wan-concurrency``) and 5.5
     (``semisync-wan``) and own ones of MariaDB 11.8, two to five nodes, 0 to 100 ms, 1 to 128
     threads, one node that writes or two (``galera-*`` and others); large transactions with and
     without fragments (``streaming-*``); servers that are killed, cut off and stopped
-    (``galera-failures``), and locks on one node (``galera-maintenance``). Backups, full state
-    transfers, arbitrators and segments that fail against none.
+    (``galera-failures``), locks on one node (``galera-maintenance``), tables that are changed in
+    total order isolation (``galera-operations``). RSU, NBO, backups, full state transfers,
+    arbitrators and segments that fail against none.
 
 References
 ----------

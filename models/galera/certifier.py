@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from simrep.modelling import CertificationIndex, Trace, deque
 
+from .schema_change import ChangedTable
 from .stream_appliers import StreamAppliers
 from .writeset import Ordered, Writeset
 
@@ -26,6 +27,7 @@ class NodeState:
     # Open streaming transactions, with the fragments in ``mysql.wsrep_streaming_log``.
     streams: dict[tuple[int, int], tuple[Ordered, ...]]
     barrier: int  # see ``StreamAppliers``
+    changed: tuple[ChangedTable, ...] = ()
 
 
 Copied = Callable[[NodeState], object]
@@ -45,6 +47,7 @@ class Certifier:
         self._copies: list[tuple[NodeState, Copied]] = []  # asked for; not yet complete
         self._done = 0
         self.index = CertificationIndex()
+        self._changed: list[ChangedTable] = []
         self.ordered = 0  # number of the last writeset that was received
         # Writesets that passed, and how far back what they depend on lies, added up.
         self.passed = self.distance_sum = 0
@@ -84,10 +87,7 @@ class Certifier:
         cuts = self._cuts
         while cuts and cuts[0][0] < seqno:  # at its place in the order, on every node
             self.index.purge(cuts.popleft()[1])
-        depends = self.index.certify(
-            seqno, writeset.origin, writeset.last_seen, writeset.keys, writeset.shared_keys,
-            writeset.ranges,
-        )  # fmt: skip
+        depends = self._depends(ordered)
         if self._trace is not None:
             self._trace.record(self._node, "certify", seqno, depends >= 0)
         if depends >= 0:
@@ -100,6 +100,14 @@ class Certifier:
         if self._copies:
             self._copy_if_due()
         return depends >= 0
+
+    def _depends(self, ordered: Ordered) -> int:
+        """The last writeset that one depends on; -1 if it fails."""
+        writeset = ordered.writeset
+        return self.index.certify(
+            ordered.seqno, writeset.origin, writeset.last_seen, writeset.keys,
+            writeset.shared_keys, writeset.ranges,
+        )  # fmt: skip
 
     # -- membership ----------------------------------------------------------------------------
 
@@ -135,6 +143,7 @@ class Certifier:
                     cuts=tuple(cut for cut in self._cuts if cut[0] <= here.position),
                     streams=self._streams.stored(),
                     barrier=self._streams.barrier,
+                    changed=tuple(self._changed),
                 )
             )
 
@@ -145,6 +154,7 @@ class Certifier:
         self.index = state.index
         self._reported = list(state.reported)
         self._cuts = deque(state.cuts)
+        self._changed = list(state.changed)
 
     def start_after(self, position: int) -> None:
         """Begin from what is on the disk: everything up to a sequence number."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from .certifier import Certifier
+from .schema_change import ChangedTable, Phase, SchemaChange
 from .writeset import Ordered, Writeset
 
 __all__ = ["Gcache", "KeepingCertifier"]
@@ -97,6 +98,30 @@ class KeepingCertifier(Certifier):
         if not passed:
             ordered.depends = -1
         return passed
+
+    def _depends(self, ordered: Ordered) -> int:
+        """See ``Certifier._depends``.
+
+        A statement in total order isolation never fails, and waits for everything before it. What
+        was made without having seen it fails if it uses the table.
+
+        References
+        ----------
+        codership/galera ``galera/src/certification.cpp``: ``certify_v3to5``, ``check_against``.
+        """
+        writeset = ordered.writeset
+        if isinstance(writeset, SchemaChange):
+            if writeset.phase != Phase.END:
+                self._changed.append(ChangedTable(ordered.seqno, writeset.classes))
+            return ordered.seqno - 1
+        if not self._changed:
+            return super()._depends(ordered)
+        if any(table.refuses(ordered) for table in self._changed):
+            return -1
+        kind = writeset.local.transaction.kind
+        seen = [table.seqno for table in self._changed if table.concerns(kind)]
+        depends = super()._depends(ordered)
+        return depends if depends < 0 else max(depends, *seen, 0)
 
     def given(self, ordered: Ordered) -> None:
         """A writeset was given by a donor, who has certified it."""

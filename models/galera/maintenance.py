@@ -23,7 +23,15 @@ from functools import partial
 from math import inf
 from typing import Any, Final
 
-from simrep.modelling import BulkStream, Cluster, CopyCosts, Copying, Operation, OperationWord
+from simrep.modelling import (
+    BulkStream,
+    Cluster,
+    CopyCosts,
+    Copying,
+    Operation,
+    OperationWord,
+    ScenarioError,
+)
 
 from .options import GaleraCosts, GaleraOptions
 from .returning_node import ReturningNode
@@ -250,7 +258,33 @@ class _Backup(_Work):
         self._note("backup-ends")
 
 
+class _TableChange(_Work):
+    """``ALTER TABLE`` and its like, which end by themselves."""
+
+    def begin(self) -> None:
+        """See ``_Work.begin``."""
+        told = self._told
+        if told.method == "NBO":
+            path, given = f"{told.path}.method", "given 'NBO'"
+            if not self._options.non_blocking_operations:
+                raise ScenarioError(
+                    path,
+                    f"this version has no non-blocking operations, {given}",
+                    "PXC 8.0 has them: cluster.version = 'pxc-8.0'",
+                )
+            if told.kind == "instant":
+                raise ScenarioError(
+                    path,
+                    f"needs a statement that shares or locks its table, {given} with "
+                    "kind = 'instant'",
+                    "an instant statement holds nobody up for long: leave method out",
+                )
+        assert self._server.changes is not None
+        self._server.changes.begin(told)
+
+
 _WORKS: Mapping[OperationWord, type[_Work]] = {
+    "ddl": _TableChange,
     "lock-tables": _TableLock,
     "flush-tables-with-read-lock": _ReadLock,
     "desync": _Desync,

@@ -345,6 +345,9 @@ class GaleraOptions(BaseModel):
         description="version trait: FLUSH TABLES WITH READ LOCK takes its node out of flow control "
         "(MW-252, MySQL 5.6.29 with Galera 3.15); else its queue stops the whole cluster",
     )
+    non_blocking_operations: bool = Field(
+        False, description="version trait: wsrep_OSU_method may be NBO (PXC 8.0.25 and later)"
+    )
     ordered_views: bool = Field(
         True,
         description="version trait: a view takes a sequence number, so that a node which was away "

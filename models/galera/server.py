@@ -23,6 +23,7 @@ from simrep.modelling import (
 from simrep.models.galera.gcomm.causal import LocalCausal
 from simrep.models.galera.gcomm.view import View
 
+from .altering_node import AlteringNode
 from .group import GroupMember, waits_for_reads
 from .member_states import MemberState
 from .node import TOO_LARGE, GaleraNode
@@ -33,6 +34,7 @@ from .sharing_node import SharingNode
 from .state_exchange import StateExchange
 from .streaming import StreamingReplication
 from .sync_wait import SyncWait
+from .table_changes import TableChanges
 from .table_locks import TableLocks
 from .verdicts import Verdicts
 from .writeset import LocalTransaction, Part, Writeset
@@ -70,7 +72,9 @@ class GaleraServer(Killable):
         numbers: Iterator[int],
         verdicts: Verdicts | None = None,
     ) -> None:
-        kind = ReturningNode if parts.cluster.changes else GaleraNode
+        kind: type[GaleraNode] = ReturningNode if parts.cluster.changes else GaleraNode
+        if "ddl" in parts.cluster.operations:
+            kind = AlteringNode
         self.node: GaleraNode
         if verdicts is None:
             self.node = parts.make(kind, parts, options, costs, member)
@@ -102,6 +106,10 @@ class GaleraServer(Killable):
             self.tables = TableLocks(
                 parts.clock, node.host, node.switch_s, node.apply_monitor, node.writer
             )
+        self.changes: TableChanges | None = None
+        if isinstance(node, AlteringNode):
+            assert self.tables is not None
+            self.changes = TableChanges(parts, node, self.tables, costs, lambda: self.open)
         self._sessions = parts.sessions(
             node.locks,
             costs.of_sessions(),
@@ -242,6 +250,7 @@ class GaleraServer(Killable):
             "rows_locked": node.rows_locked,
             "commits_out_of_order": node.commits_out_of_order,
             **({} if self._sync_wait is None else {"wsrep_causal_reads": self._sync_wait.asked}),
+            **({} if self.changes is None else self.changes.counters()),
             **self._sessions.rollback_counters("1047", "1180", "1205", "1213", "2013"),
         }
 
@@ -332,6 +341,8 @@ class GaleraServer(Killable):
         """A view: outside the primary component nothing can commit."""
         self._primary = view.primary
         self._members = view.members
+        if self.changes is not None and view.primary:
+            self.changes.see(view.members)
         if self._timeline is not None and self.node.alive:
             what = "primary" if view.primary else "non-primary"
             self._timeline.note(self.node.index, what, view.members)

@@ -1,4 +1,4 @@
-"""What a stall of a Galera cluster consists of: timers and messages, from what servers noted.
+"""What a stall of a Galera cluster consists of: timers, messages and schema changes, as noted.
 
 References
 ----------
@@ -35,6 +35,8 @@ def stall_phases(
     account = _Account(lines, names, options, from_s, until_s)
     while account.view_change():
         pass
+    if not account.phases:
+        account.table_change(noted)
     if account.phases or account.lost_link():
         account.rest()
         return account.phases
@@ -213,6 +215,33 @@ class _Account(StallAccount):
             "states and install of the component (PC), state exchange (GCS)",
         )  # fmt: skip
 
+    # -- a table that is changed ---------------------------------------------------------------
+
+    def table_change(self, noted: Sequence[Noted]) -> None:
+        """Account for the time in which nodes execute a statement in total order isolation."""
+        ends: dict[tuple[int, str], float] = {}
+        spans: list[tuple[float, float, int, str]] = []
+        for line in reversed(noted):
+            if line.what == "ddl-ends":
+                ends[line.node, line.how] = line.at_s
+            elif line.what == "ddl-begins":
+                ended_s = ends.pop((line.node, line.how), inf)
+                spans.append((line.at_s, ended_s, line.node, line.how))
+        over = [span for span in spans if span[0] < self._end_s and span[1] > self._at_s]
+        if not over:
+            return
+        began_s, _, _, statement = min(over)
+        own = [span for span in over if span[3] == statement]
+        first_s, node = min((ended_s, node) for _, ended_s, node, _ in own)
+        who = self._names[node]
+        self._until(began_s, "before it", "all that is ordered before it commits")
+        self._until(
+            first_s, "schema change",
+            f"every node executes {statement} and holds its commit monitor: no transaction of any "
+            f"table commits there; {who} is the first that has done",
+        )  # fmt: skip
+        self._last = "ddl-ends"
+
     # -- a link that is lost -------------------------------------------------------------------
 
     def lost_link(self) -> bool:
@@ -239,6 +268,8 @@ class _Account(StallAccount):
             self._until(
                 self._end_s, "first commit", f"what waited{again} is ordered, certified and flushed"
             )
+        elif self._last == "ddl-ends":
+            self._until(self._end_s, "first commit", "what waited for the commit monitor commits")
         elif self._last == "non-primary":
             self._until(self._end_s, "no quorum", "no component may commit")
         elif self._last == "link-closed":

@@ -117,15 +117,19 @@ class TableLocks:
         self, lock: TableLock, using: Iterable[LocalTransaction], call: Callable[[], object]
     ) -> None:
         """Lock tables; ``call()`` when nobody of those who use them is left."""
-        waiting = {id(transaction) for transaction, free in self._clients if not free.triggered}
         self._calls[lock] = call
-        lock.waits_for = {
+        lock.waits_for = set(self.users(lock, using))
+        self._locks.append(lock)
+        self._left(lock)
+
+    def users(self, lock: TableLock, using: Iterable[LocalTransaction]) -> list[LocalTransaction]:
+        """Who of those would have to end before a lock can be had, and does not wait itself."""
+        waiting = {id(transaction) for transaction, free in self._clients if not free.triggered}
+        return [
             local
             for local in using
             if lock.covers(local.transaction) and id(local.transaction) not in waiting
-        }
-        self._locks.append(lock)
-        self._left(lock)
+        ]
 
     def _left(self, lock: TableLock) -> None:
         if not lock.waits_for:

@@ -29,6 +29,7 @@ from simrep.modelling.watching import (
 )
 from simrep.models.galera.gcomm.gmcast import Gmcast
 
+from .altering_node import AlteringNode
 from .certifier import Certifier
 from .flow_control import FlowControl, MemberFlowControl
 from .gcache import KeepingCertifier
@@ -37,6 +38,7 @@ from .monitors import IN_ORDER, ApplyMonitor, commit_monitor
 from .node import GaleraNode
 from .returning_node import ReturningNode
 from .row_writer import RowWriter
+from .schema_change import SchemaChange
 from .stream_appliers import StreamApplier
 from .writeset import Control, Kind, LocalTransaction, Ordered, Writeset
 
@@ -86,7 +88,9 @@ class _WatchedNode(Twin, GaleraNode):
         super()._deliver(sender, message)
 
     def _commit(self, ordered: Ordered) -> None:
-        self._parts.does(ordered, "being committed", _COMMIT_ORDER)
+        changes = isinstance(ordered.writeset, SchemaChange)
+        what = "being executed" if changes else "being committed"
+        self._parts.does(ordered, what, _COMMIT_ORDER)
         super()._commit(ordered)
 
     def _finish(self, ordered: Ordered) -> None:
@@ -102,6 +106,10 @@ class _WatchedNode(Twin, GaleraNode):
 
 class _WatchedReturningNode(_WatchedNode, ReturningNode):
     """The same where servers come and go."""
+
+
+class _WatchedAlteringNode(_WatchedNode, AlteringNode):
+    """The same where statements change tables."""
 
 
 class _WatchedSender(Twin, Sender):
@@ -280,6 +288,7 @@ class WatchedParts(watching.WatchedParts):
     """See ``watching.WatchedParts``; knows by which number a transaction is ordered here."""
 
     twins: ClassVar = {
+        AlteringNode: _WatchedAlteringNode,
         ApplyMonitor: _WatchedApplyMonitor,
         Certifier: _WatchedCertifier,
         FlowControl: _WatchedFlowControl,

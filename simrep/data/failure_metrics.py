@@ -25,6 +25,7 @@ from simrep.data.failure_run import (
 )
 from simrep.data.failures import FailureSample
 from simrep.data.maintenance_metrics import maintenance_figures
+from simrep.data.operation_metrics import operation_figures
 from simrep.data.removal_metrics import removal_figures
 from simrep.kernel.streams import Streams
 from simrep.kernel.timeline import Noted
@@ -54,6 +55,7 @@ def _later(scenario: Scenario, late_s: float) -> Setup:
     spans += [
         (f"maintenance.{n}", one.at_s, one.until_s) for n, one in enumerate(scenario.maintenance)
     ]
+    spans += [(f"workload.ddl.{n}", one.at_s, None) for n, one in enumerate(scenario.workload.ddl)]
     for path, at_s, until_s in spans:
         times[f"{path}.at_s"] = at_s + late_s
         if until_s is not None:
@@ -75,6 +77,7 @@ def failure_figures(run: Replication, experiment: Experiment) -> FailureSample:
     figures |= dict(acknowledgement_figures(run.noted, clients, experiment, run.fates))
     if experiment.held:
         figures |= dict(maintenance_figures(run, clients, experiment))
+        figures |= dict(operation_figures(run, clients, experiment))
     codes = set()
     for group in experiment.groups:
         for node, code, failed in clients.errors(group):

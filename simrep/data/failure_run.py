@@ -84,14 +84,15 @@ class Experiment:
         """What the faults and groups of a scenario say."""
         names = scenario.node_names
         hits = [f for f in scenario.faults if f.what in _HITS]
-        fault: Any = next(iter([*hits, *scenario.maintenance]), None)
+        operated = [*scenario.maintenance, *scenario.workload.ddl]
+        fault: Any = next(iter([*hits, *operated]), None)
         duration_s = scenario.run.duration_s
         if fault is None or duration_s is None:
             raise ScenarioError(
                 series.scenario, f"needs run.duration_s and a fault: {', '.join(_HITS)}"
             )
         held = not hits
-        [victim, *_] = [names.index(fault.node)] if held else fault.struck(names, names)
+        [victim, *_] = fault.struck(names, names) if hits else map(names.index, fault.on(names))
         end_s = scenario.run.warmup_s + duration_s
         ends = [f.at_s for f in scenario.faults if f.what == "restart"]
         ends += [fault.end_s] if fault.at_s < fault.end_s < inf else []
@@ -160,6 +161,13 @@ class Clients:
     def latencies(self, groups: Collection[Group], low: float, high: float) -> NDArray[np.float64]:
         """Of those that were committed in a time."""
         return self._latency[self._of(groups) & (self._ended >= low) & (self._ended < high)]
+
+    def latencies_begun(
+        self, groups: Collection[Group], low: float, high: float
+    ) -> NDArray[np.float64]:
+        """Of those that were begun in a time."""
+        began = self._ended - self._latency
+        return self._latency[self._of(groups) & (began >= low) & (began < high)]
 
     def longest(self, groups: Collection[Group], low: float, high: float) -> float:
         """The longest latency of those that were under way in a time."""

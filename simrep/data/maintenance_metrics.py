@@ -16,7 +16,7 @@ from simrep.data.failure_run import Clients, Experiment, first_noted, longest_ga
 from simrep.kernel.timeline import Noted
 from simrep.runs.replication import Replication
 
-__all__ = ["maintenance_figures"]
+__all__ = ["counted", "maintenance_figures"]
 
 _LAST_S = 3.0  # of the time in which the lock is held
 
@@ -49,14 +49,14 @@ def maintenance_figures(
     for place, node in enumerate(experiment.names):
         sent = sum(one.what == "fc-stop" and one.node == place for one in noted)
         yield f"flow_control_sent_{node}_n", float(sent)
-        yield f"flow_control_recv_{node}_n", _counted(counters[node], "_flow_control_recv")
+        yield f"flow_control_recv_{node}_n", counted(counters[node], "_flow_control_recv")
         yield f"flow_control_paused_{node}_s", paused_s
-    yield f"recv_queue_max_{name}_n", _counted(counters[name], "_recv_queue_max")
+    yield f"recv_queue_max_{name}_n", counted(counters[name], "_recv_queue_max")
     ordered = int((commits < back).sum())
     yield f"backlog_at_back_{name}_n", float(ordered - _applied(commits, noted, experiment))
 
 
-def _counted(counters: Mapping[str, float], end: str) -> float:
+def counted(counters: Mapping[str, float], end: str) -> float:
     """The counter whose name ends so; NaN if there is none."""
     return next((float(value) for name, value in counters.items() if name.endswith(end)), nan)
 

@@ -36,6 +36,8 @@ _SAID = {
     "ddl-waits": "{node} waits for transactions that use the table",
     "ddl-locks": "{node} has the table to itself",
     "ddl-rows": "{node} goes through the rows of the table",
+    "ddl-begins": "{node} begins",
+    "ddl-answers": "{node} answers the client of",
     "ddl-ends": "{node} has changed the table",
     "ddl-fails": "{node} does not change the table",
     "desynced": "{node} leaves flow control",
@@ -74,8 +76,11 @@ _SAID = {
     "proxy-writer": "{node} sends writes to {of}",
 }
 _REPEATED = {"wave", "no-answer"}
-_HOW = dict.fromkeys(("aborted", "procedure-does", "procedure-stops"), ": {how}")
-_HOW |= {"refused": " {how}", "locked": " {how}", "unlocked": ""}
+_HOW = dict.fromkeys(
+    ("aborted", "ddl-ends", "ddl-fails", "procedure-does", "procedure-stops"), ": {how}"
+)
+_HOW |= dict.fromkeys(("refused", "locked", "ddl-begins", "ddl-answers"), " {how}")
+_HOW |= {"unlocked": ""}
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,7 @@ class DdlTable(OperationTable):
     classes: tuple[Name, ...] | None = Field(
         None,
         alias="class",
-        min_length=1,
-        description="classes of transactions that use the table; default: all",
+        description="classes of transactions that use the table; [] for none; default: all",
     )
     method: Literal["TOI", "RSU", "NBO"] | None = Field(
         None, description="of Galera: wsrep_OSU_method; default: TOI"

@@ -321,6 +321,10 @@ class LockTable:
         self._granted[wait.owner] = wait
         granted.append(wait)
 
+    def abort(self, owner: Owner) -> None:
+        """Brute force comes for something else that an unprotected owner has, as its table."""
+        self._abort(owner)
+
     def give_up(self, owner: Owner) -> None:
         """The owner no longer waits (it has waited too long), but keeps the rows it holds."""
         self._cancel(owner)

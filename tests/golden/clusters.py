@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 from simrep.contract.model import Change, Operation
 from simrep.scenario.ddl import DdlKind, DdlTable
@@ -119,9 +120,17 @@ def pin(name: str) -> Golden:
     )
 
 
-def alter(cluster: WiredCluster, at_s: float, *, node: int, kind: DdlKind, rows: int) -> None:
+def alter(
+    cluster: WiredCluster,
+    at_s: float,
+    *,
+    node: int,
+    kind: DdlKind,
+    rows: int,
+    method: Literal["TOI", "RSU", "NBO"] | None = None,
+) -> None:
     """An operator changes the table of all transactions."""
-    told = DdlTable(at_s=at_s, kind=kind, rows=rows).told_at("workload.ddl.0")
+    told = DdlTable(at_s=at_s, kind=kind, rows=rows, method=method).told_at("workload.ddl.0")
     cluster.clock.at(at_s, cluster.model.operate, Operation(at_s, (node,), told))
 
 
@@ -344,6 +353,30 @@ def reads_and_writes_that_wait_for_each_other() -> GroupReplicationCluster:
     return cluster
 
 
+def tables_changed_by_three_methods() -> GaleraCluster:
+    """In total order isolation under three writers, without blocking, and on a node alone."""
+    cluster = GaleraCluster(
+        TRIANGLE,
+        options={"wsrep_slave_threads": 3, "non_blocking_operations": True},
+        costs=COSTS | DDL_COSTS,
+        changes=True,
+        operations={"ddl"},
+    )
+    alter(cluster, 0.05, node=0, kind="inplace", rows=8000)
+    alter(cluster, 0.30, node=1, kind="copy", rows=6000, method="NBO")
+    alter(cluster, 0.7, node=2, kind="copy", rows=6000, method="RSU")
+    for client in range(6):
+        cluster.client(
+            [
+                updates(client, client % 3, number, ROWS[: number % 2], autocommit=client < 3)
+                for number in range(12)
+            ],
+            begin_s=0.004 * client,
+            pause_s=0.02,
+        )
+    return cluster
+
+
 def tables_changed_in_a_group_of_writers() -> GroupReplicationCluster:
     """Rows are gone through while three members write, and copied on another one afterwards."""
     cluster = GroupReplicationCluster(
@@ -447,6 +480,7 @@ CLUSTERS: dict[str, Callable[[], WiredCluster]] = {
         a_primary_with_a_far_secondary,
         a_group_of_writers_on_two_hot_rows,
         reads_and_writes_that_wait_for_each_other,
+        tables_changed_by_three_methods,
         tables_changed_in_a_group_of_writers,
         a_table_copied_on_a_source,
         two_of_three_replicas_must_acknowledge,

@@ -180,7 +180,8 @@ _OUT = _Look("without a quorum", PALETTE[1], 1.0)
 _BEHIND = _Look("starts, gets the state, catches up", PALETTE[5], 1.0)
 _CUT_OFF = _Look("its links fail", GREY, 0.4)
 _SLOW = _Look("slow, or its disk stalls", PALETTE[4], 0.6)
-_LOOKS = (_SLOW, _CUT_OFF, _AWAY, _BEHIND, _OUT)
+_CHANGES = _Look("changes a table", PALETTE[3], 0.6)
+_LOOKS = (_CHANGES, _SLOW, _CUT_OFF, _AWAY, _BEHIND, _OUT)
 """A later one covers an earlier one."""
 
 
@@ -254,7 +255,12 @@ def _states(node: int, name: str, run: RunRecord) -> Iterator[tuple[_Look, float
             synced = (one.at_s for one in own if one.what == "synced" and one.at_s > event.at_s)
             yield _BEHIND, event.at_s, next(synced, inf)
     for one in own:
-        if one.what == "non-primary":
+        if one.what == "ddl-begins":
+            ends = (later.at_s for later in own
+                    if (later.what, later.how) == ("ddl-ends", one.how)
+                    and later.at_s >= one.at_s)  # fmt: skip
+            yield _CHANGES, one.at_s, next(ends, inf)
+        elif one.what == "non-primary":
             again = (later.at_s for later in own
                      if later.what == "primary" and later.at_s > one.at_s)  # fmt: skip
             yield _OUT, one.at_s, next(again, inf)
