@@ -73,6 +73,7 @@ from simrep.modelling import (
     Station,
     Transaction,
     parts_of,
+    rejoin_question,
     timeouts_question,
 )
 from simrep.modelling.closed_form import ClosedForm
@@ -282,7 +283,10 @@ class Asynchronous(Model):
     @staticmethod
     def questions() -> Sequence[Question]:
         """See ``Model.questions``."""
-        return (timeouts_question(f"{_FAILOVER}.timeouts:manager_timeouts"),)
+        return (
+            rejoin_question("simrep.models.asynchronous.rejoin:replica_return"),
+            timeouts_question(f"{_FAILOVER}.timeouts:manager_timeouts"),
+        )
 
     @staticmethod
     def analytic(setup: Setup) -> ClosedForm:

@@ -122,6 +122,8 @@ class ReturningNode(GaleraNode):
         self._desyncs = 0  # how often somebody has it
         self._stands = 0  # how many have it stand still, and from where on
         self._stands_after = 0
+        # Messages since it was asked to; of a node that asks, how many of them are in the state.
+        self._given_since = self._contained = 0
         self._waiting: list[tuple[Callable[[Ordered], None], Ordered]] | None = None
 
     @staticmethod
@@ -183,6 +185,7 @@ class ReturningNode(GaleraNode):
 
     def _receive(self, message: Any) -> None:
         kind = message.kind
+        self._given_since += self._gives and (kind in _KEPT or kind == Kind.VIEW)
         if kind < Kind.VIEW:
             if self._lacks and kind in _KEPT:
                 self._kept.append(message)
@@ -447,11 +450,12 @@ class ReturningNode(GaleraNode):
                 self._idle_appliers -= 1
                 self.host.run(self._certification.cost(), self._fetch)
 
-    def begin_from(self, state: NodeState, seconds: float) -> None:
+    def begin_from(self, state: NodeState, seconds: float, contained: int = 0) -> None:
         """See ``Recipient.begin_from``."""
-        if self._knows(partial(self.begin_from, state, seconds)):
+        if self._knows(partial(self.begin_from, state, seconds, contained)):
             self.gcache.clear()
             self._expected = state
+            self._contained = contained
             self._later(seconds, self._adopt_whole)
 
     def _adopt_whole(self, attempt: int) -> None:
@@ -481,7 +485,7 @@ class ReturningNode(GaleraNode):
             return
         self._lacks = self._anew = self._asking = self._applies = False
         self._sent = self._request = self._expected = self.transfer_s = None
-        kept, self._kept = self._kept, []
+        kept, self._kept, self._contained = self._kept[self._contained :], [], 0
         for message in kept:
             if message.kind == Kind.VIEW:
                 self.views.order(message.view)
@@ -511,6 +515,7 @@ class ReturningNode(GaleraNode):
         if grant.how == "SST" and not request.anew:
             return  # it ends itself
         self._gives = True
+        self._given_since = 0
         self._note("donor", (request.node,), grant.how)
         self.flow_control.exempt = not self._sync_donor
         self.certifier.copy(self.views.since, partial(self._certified, request, grant))
@@ -543,6 +548,11 @@ class ReturningNode(GaleraNode):
         if self._waiting is None:
             self._waiting = []
             self._stands_after = after
+
+    def state_now(self, call: Callable[[NodeState, int], object]) -> None:
+        """See ``Donor.state_now``."""
+        contained = self._given_since
+        self.certifier.copy(self.views.since, lambda state: call(state, contained))
 
     def go_on(self) -> None:
         """See ``Donor.go_on``."""

@@ -9,10 +9,13 @@ Whole (SST): a script copies the data. With rsync the donor stands still for all
 and commits nothing (``FLUSH TABLES WITH READ LOCK``). With the others it goes on; its queue still
 may grow without bound, as it sends no flow control.
 
-Simplified: the state is that at the place of the request in the order, where the product's
-incremental one is that of the view, and that of a backup the one of its end; the short lock at the
-end of a backup takes no time, nor do fsyncs of the donor wait for the disk that is read; the
-certification index is copied, where the product certifies the last of the writesets again.
+While a piece of it is sent, the next is read. What comes of a backup is the state at its end, what
+comes of a donor that stood still the one at the request: the joiner applies what follows.
+
+Simplified: an incremental state is that at the place of the request in the order, where the
+product's is that of the view; the short lock at the end of a backup takes no time, nor do fsyncs of
+the donor wait for the disk that is read; the certification index is copied, where the product
+certifies the last of the writesets again.
 
 References
 ----------
@@ -101,8 +104,11 @@ class Recipient(Protocol):
         """The donor's script tells that there is nothing to copy."""
         ...
 
-    def begin_from(self, state: NodeState, seconds: float) -> object:
-        """A whole state has arrived, from which its server starts in so many seconds."""
+    def begin_from(self, state: NodeState, seconds: float, contained: int = 0) -> object:
+        """A whole state has arrived, from which its server starts in so many seconds.
+
+        It contains as many of the messages that were ordered after the request.
+        """
         ...
 
 
@@ -120,6 +126,10 @@ class Donor(Protocol):
 
     def run(self, seconds: float, call: Callable[[Any], object], argument: Any) -> object:
         """Use a core of its machine."""
+        ...
+
+    def state_now(self, call: Callable[[NodeState, int], object]) -> object:
+        """``call`` with its state, and how many messages after the request are in it."""
         ...
 
     def stand_still(self) -> object:
@@ -237,26 +247,45 @@ class WholeTransfer(Donation):
         size_bytes = self._plan.data_bytes
         self._piece = max(_PIECE_BYTES, int(size_bytes / _MOST_PIECES))
         self._unread = self._underway = max(1, int(size_bytes / self._piece))
-        self._next(None)
+        self._read(self._donor.clock.now)
 
-    def _next(self, _: None) -> None:
+    def _read(self, left_s: float) -> None:
+        """Read the next piece; it is sent when the one before has left."""
         if not self._goes_on:
             self._end()
         elif self._unread:
             self._unread -= 1
-            self._later(self._plan.byte_s * self._piece, self._send)
+            clock = self._donor.clock
+            read_s = clock.now + self._plan.byte_s * self._piece
+            clock.at(max(read_s, left_s), self._send, None)
 
     def _send(self, _: None) -> None:
         left_s = self._stream.send(self._piece, self._arrived, None)
         if left_s < inf:
-            self._donor.clock.at(left_s, self._next, None)
+            self._read(left_s)
 
     def _arrived(self, _: None) -> None:
         self._underway -= 1
-        if not self._underway:
-            self._end()
-            if self._joiner.wants(self._request):
-                self._joiner.begin_from(self._state, self._plan.prepare_s + self._plan.engine_s)
+        if self._underway:
+            return
+        if self._plan.blocks or not self._goes_on:
+            self._hand_over(self._state, 0)
+        else:
+            self._donor.state_now(self._backed_up)
+
+    def _backed_up(self, state: NodeState, contained: int) -> None:
+        """The backup is that of a state, which its donor has yet to commit."""
+
+        def committed(_: None) -> None:
+            self._hand_over(_without_orphans(state), contained)
+
+        self._donor.when_applied(state.position, committed)
+
+    def _hand_over(self, state: NodeState, contained: int) -> None:
+        self._end()
+        if self._joiner.wants(self._request):
+            seconds = self._plan.prepare_s + self._plan.engine_s
+            self._joiner.begin_from(state, seconds, contained)
 
     def _end(self) -> None:
         """The script has ended, well or not."""

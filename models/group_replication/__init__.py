@@ -77,6 +77,7 @@ from simrep.modelling import (
     Station,
     Transaction,
     parts_of,
+    rejoin_question,
     timeouts_question,
 )
 from simrep.modelling.closed_form import ClosedForm
@@ -277,7 +278,10 @@ class GroupReplication(Model):
     @staticmethod
     def questions() -> Sequence[Question]:
         """See ``Model.questions``."""
-        return (timeouts_question(f"{__name__}.timeouts:expel_timeouts"),)
+        return (
+            rejoin_question(f"{__name__}.rejoin:member_return"),
+            timeouts_question(f"{__name__}.timeouts:expel_timeouts"),
+        )
 
     @staticmethod
     def writers(options: GroupReplicationOptions) -> Leader | None:
@@ -342,8 +346,15 @@ class GroupReplication(Model):
         return {member.server.name: member.counters() for member in self.members}
 
     def backlog(self) -> Mapping[str, float]:
-        """Transactions that wait on each member to be certified or applied."""
+        """Transactions that wait on each member to be certified or applied.
+
+        Where servers come and go: by how many each has committed less than the first of them.
+        """
         self.settle()
+        if self._changes is not None:
+            counts = {member.server.name: member.executed.count for member in self.members}
+            first = max(counts.values())
+            return {name: first - count for name, count in counts.items()}
         return {
             member.server.name: member.waiting_certification + member.channel.backlog
             for member in self.members

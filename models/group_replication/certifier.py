@@ -66,6 +66,11 @@ class Executed:
         self._above = set(snapshot.above)
         self._snapshot = snapshot
 
+    @property
+    def count(self) -> int:
+        """How many are committed."""
+        return self.low + len(self._above)
+
     def has(self, order: int) -> bool:
         """Whether a transaction is committed."""
         return order <= self.low or order in self._above

@@ -30,9 +30,10 @@ class Clone:
 
     Notes
     -----
-    Simplified: neither the donor nor its clients are slowed down by it; it is the state of the
-    donor at the end of the copy; a donor whose network is cut off is given up when it leaves the
-    group.
+    While a piece is sent, the next one is read. What arrives is the state at the end of the copy.
+
+    Simplified: it shares the bandwidth, and else neither the donor nor its clients are slowed down
+    by it; a donor whose network is cut off is given up when it leaves the group.
     """
 
     def __init__(
@@ -54,13 +55,14 @@ class Clone:
         self._all_arrived = arrived
         self._broken = broken
         self._given_up = False
-        self._next(None)
+        self._read(clock.now)
 
     def give_up(self) -> None:
         """It is of no use any more."""
         self._given_up = True
 
-    def _next(self, _: None) -> None:
+    def _read(self, left_s: float) -> None:
+        """Read the next piece; it is sent when the one before has left."""
         if self._given_up:
             return
         if not self._goes_on():
@@ -68,14 +70,14 @@ class Clone:
             self._broken()
         elif self._unread:
             self._unread -= 1
-            self._clock.at(self._clock.now + self._piece_s, self._send)
+            self._clock.at(max(self._clock.now + self._piece_s, left_s), self._send)
 
     def _send(self, _: None) -> None:
         if self._given_up:
             return
         left_s = self._stream.send(self._piece_bytes, self._arrived, None)
         if left_s < inf:
-            self._clock.at(left_s, self._next)
+            self._read(left_s)
 
     def _arrived(self, _: None) -> None:
         self._missing -= 1

@@ -93,7 +93,12 @@ from simrep.server.stage import Stage
 from simrep.server.storage import Binlog, Disk, RedoLog
 from simrep.server.table_change import ChangeCosts, TableChange
 from simrep.server.thread import Thread, WaitingThread
-from simrep.whatif.plan.catalogue import repeated, scheduled, timeouts_question
+from simrep.whatif.plan.catalogue import (
+    rejoin_question,
+    repeated,
+    scheduled,
+    timeouts_question,
+)
 from simrep.workload.laps import Lap
 from simrep.workload.open_transaction import OpenTransaction
 from simrep.workload.session import Sessions
@@ -209,6 +214,7 @@ __all__ = [
     "parts_of",
     "points_in",
     "prior",
+    "rejoin_question",
     "repeated",
     "roles",
     "scheduled",

@@ -87,6 +87,7 @@ def simulate(
     watch_s: float | None = None,
     follow: Follow | None = None,
     over: Callable[[Cluster], bool] | None = None,
+    attend: Callable[[Cluster, Model], object] | None = None,
 ) -> Replication:
     """Simulate one replication.
 
@@ -104,6 +105,9 @@ def simulate(
         Keep what happened to transactions and messages; nothing if not given.
     over : callable, optional
         Of a run of given length: asked every simulated second whether it ends now.
+    attend : callable, optional
+        Called once before the run, to look at the model at times of its own, by the clock of the
+        cluster.
 
     Raises
     ------
@@ -117,7 +121,7 @@ def simulate(
     check_volume(setup)
     setup = with_warmup(setup, seed)
     with collecting_seldom():
-        return _simulate(setup, seed, replication, trace, watch_s, follow, over)
+        return _simulate(setup, seed, replication, trace, watch_s, follow, over, attend)
 
 
 def _simulate(
@@ -128,6 +132,7 @@ def _simulate(
     watch_s: float | None,
     follow: Follow | None,
     over: Callable[[Cluster], bool] | None,
+    attend: Callable[[Cluster, Model], object] | None,
 ) -> Replication:
     """The same, of a setup that says how long its warm-up is."""
     settings = setup.scenario.run
@@ -197,6 +202,8 @@ def _simulate(
 
     operators = [Operator(cluster, model, setup, one, tell) for one in setup.scenario.procedures]
 
+    if attend is not None:
+        attend(cluster, model)
     until_s = None
     piece_of(partial(_share, clock, clients, setup))
     if settings.duration_s is not None:

@@ -1,8 +1,15 @@
-"""Questions that only Galera answers: the size of fragments and of the gcache, and timeouts."""
+"""Questions that only Galera answers: fragments, the gcache, returns, timeouts."""
 
 from __future__ import annotations
 
-from simrep.modelling import Option, Question, repeated, scheduled, timeouts_question
+from simrep.modelling import (
+    Option,
+    Question,
+    rejoin_question,
+    repeated,
+    scheduled,
+    timeouts_question,
+)
 
 __all__ = ["QUESTIONS"]
 
@@ -55,5 +62,6 @@ QUESTIONS = (
             repeated(10),
         ),
     ),
+    rejoin_question(f"{__name__}.rejoin:node_return"),
     timeouts_question(f"{__name__}.timeouts:suspect_timeouts"),
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Group
 
-__all__ = ["Gcache", "gcache_bytes", "gcache_size"]
+__all__ = ["Gcache", "gcache_bytes", "gcache_lasts_s", "gcache_size"]
 
 DEFAULT_BYTES = 128 << 20  # gcache.size, if nothing is set
 _SET_ASIDE = 128
@@ -82,6 +82,18 @@ def gcache_bytes(writesets_per_s: float, bytes_per_s: float, outage_s: float) ->
         return 0.0
     held = min(missed * _SET_ASIDE / (_SET_ASIDE - 1), missed + _MOST_SET_ASIDE)
     return held / writesets_per_s * bytes_per_s
+
+
+def gcache_lasts_s(size_bytes: float, writesets_per_s: float, writeset_bytes: float) -> float:
+    """How long a node may be away until a gcache has not all any more that it has missed.
+
+    >>> gcache_lasts_s(16256.0, 1.0, 127.0)  # see ``gcache_bytes``
+    127.0
+    """
+    if not writesets_per_s * writeset_bytes > 0.0:
+        return inf
+    held = size_bytes / writeset_bytes
+    return max(held - held / _SET_ASIDE, held - _MOST_SET_ASIDE) / writesets_per_s
 
 
 def gcache_size(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from simrep.contract.question import Option, Question
 
-__all__ = ["QUESTIONS", "QUICK", "repeated", "scheduled", "timeouts_question"]
+__all__ = [
+    "QUESTIONS", "QUICK", "rejoin_question", "repeated", "scheduled", "timeouts_question",
+]  # fmt: skip
 
 QUICK: dict[str, float] = {"precision": 0.25, "replications": 4}
 """What a first look asks of questions that have these options."""
@@ -89,6 +91,42 @@ def timeouts_question(answer: str) -> Question:
                 flag="jitter",
             ),
             repeated(6, least=1),
+        ),
+    )
+
+
+def rejoin_question(answer: str) -> Question:
+    """The question of :mod:`simrep.whatif.plan.rejoin`, answered by a function of a model."""
+    return Question(
+        "rejoin",
+        answer,
+        "How long a node takes to come back, and what the others feel.\n\n"
+        "Example: simrep plan cluster.toml rejoin --away 4h",
+        (
+            Option(
+                "away_s",
+                "How long it was away: 30min, 4h, 2d. Default: it is new, and has no data.",
+                "time",
+                metavar="TIME",
+                flag="away",
+            ),
+            Option("node", "Which one. Default: the last.", metavar="NODE"),
+            Option(
+                "retention_s",
+                "How long binary logs are kept: 7d. Default: as the product does.",
+                "time",
+                metavar="TIME",
+                flag="retention",
+            ),
+            Option(
+                "disk_mb_s",
+                "MB per second that a copy of all data reads and writes. Default: as the pack has "
+                "it.",
+                "number",
+                metavar="MB",
+                flag="disk",
+            ),
+            repeated(None),
         ),
     )
 

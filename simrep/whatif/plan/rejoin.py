@@ -1,0 +1,620 @@
+"""How long a node takes to come back, and what the others feel meanwhile.
+
+Nobody simulates four hours of absence in seconds. Short absences are simulated, by the mechanisms
+of the product, and what is linear is extrapolated: a copy grows with its bytes, and what is to be
+applied with the time of absence. It is worked off at the rate that was seen under the same load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from math import inf, isfinite, isnan, nan
+from statistics import fmean, median
+from typing import Any
+
+from simrep.contract.setup import Setup, setup_of
+from simrep.errors import ScenarioError, SimrepError, nearest
+from simrep.measure.confidence import Interval, mean_interval
+from simrep.measure.units import amount, duration, number, size
+from simrep.runs.executor import collected, in_groups
+from simrep.runs.progress import uncounted, work_expected
+from simrep.runs.replication import simulate
+from simrep.scenario import Scenario, with_values
+from simrep.whatif.plan.answer import Answer
+from simrep.whatif.plan.returns import (
+    Returned,
+    ReturnWay,
+    SimulatedReturn,
+    simulated_return,
+)
+
+__all__ = [
+    "Kept", "PlayedWay", "Rejoin", "ReturnRules", "planned_return", "returning_node", "time_of",
+    "volume_of",
+]  # fmt: skip
+
+Counters = Mapping[str, Mapping[str, float]]
+
+_MOST_COMMITS = 6_000  # of a run, about
+_ABSENCE_S = (1.5, 6.0)
+_COPIES_S = (1.0, 2.0)  # of replications in turn: the difference tells what a byte takes
+_JOINS_S = 12.0  # a node that has asked comes back within this, but for copies and what it applies
+_CATCHES_UP = 3.0  # times the absence: whoever takes longer may never catch up
+_RUN_S = 14.0  # about as long as runs are
+_MOST_WORK = 80_000  # commits of all runs, about: seconds of computing
+_SURELY = 0.8  # of how long what is missed is kept: nobody has to copy
+_TELLING = 200  # commits of a pilot
+_PILOT = 2**31 - 3  # a replication that no figure counts
+_LONGEST_PILOT_S = 16.0
+_LEAST_BEHIND = 100.0  # transactions that tell how fast they are applied
+_LEAST_POOL = 6 << 20
+_MOST_S = 366 * 86_400.0
+_POOL = "innodb_buffer_pool_size"
+_BIND = "cluster.data_bytes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """How long others keep what a node misses.
+
+    Attributes
+    ----------
+    what : str
+        Where: ``gcache.size = 128M (default)``.
+    lasts_s : callable
+        ``lasts_s(rate_tps, size_bytes)``: for how long, at so many transactions of this size per
+        second; infinite if for ever.
+    """
+
+    what: str
+    lasts_s: Callable[[float, float], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReturnRules:
+    """How servers of a product come back.
+
+    Attributes
+    ----------
+    follows : ReturnWay
+        By what it has missed.
+    copies : ReturnWay or None
+        By a copy of all data, where the model plays that.
+    kept : Kept
+    refusal : str
+        What it is told beyond that, if nobody copies by itself then; empty if somebody does.
+    thing : str
+        What is replicated: ``writesets``.
+    back : str
+        In the product's word: ``SYNCED``.
+    size_of : callable
+        From counters to the mean size of a transaction as it is replicated, in bytes.
+    notes : tuple of str
+    """
+
+    follows: ReturnWay
+    copies: ReturnWay | None
+    kept: Kept
+    refusal: str = ""
+    thing: str
+    back: str
+    size_of: Callable[[Counters], float]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PlayedWay:
+    """One way, and what its simulations showed.
+
+    Attributes
+    ----------
+    way : ReturnWay
+    away_s : float
+        How long the node was away in them.
+    data_bytes : tuple of float
+        How large the copies were, by replication.
+    returns : tuple of Returned
+        By replication.
+    byte_s : float
+        What each further byte of a copy takes, in seconds.
+    """
+
+    way: ReturnWay
+    away_s: float
+    data_bytes: tuple[float, ...]
+    returns: tuple[Returned, ...]
+    byte_s: float = 0.0
+
+    def phases(self, away_s: float, data_bytes: float) -> dict[str, tuple[float, ...]]:
+        """How long each part of a return takes in each replication, in seconds."""
+        found: dict[str, list[float]] = {"starts": [], "joins": []}
+        for one, copied_bytes in zip(self.returns, self.data_bytes, strict=True):
+            found["starts"].append(one.started_s)
+            found["joins"].append(one.asked_s - one.started_s)
+            begin_s = one.asked_s
+            if self.way.copies:
+                more_s = (data_bytes - copied_bytes) * self.byte_s
+                found.setdefault("copies", []).append(one.copied_s - one.asked_s + more_s)
+                begin_s = one.copied_s
+            found.setdefault("prepares", []).append(one.ready_s - begin_s)
+            applied_s = inf
+            if one.net_tps > 0.0:
+                applied_s = self.lacks(one, copied_bytes, away_s, data_bytes) / one.net_tps
+            tail_s = one.synced_s - one.caught_up_s
+            applied_s += 0.0 if isnan(tail_s) else max(0.0, tail_s)
+            found.setdefault("applies", []).append(applied_s)
+        return {name: tuple(seconds) for name, seconds in found.items()}
+
+    def lacks(self, one: Returned, copied_bytes: float, away_s: float, data_bytes: float) -> float:
+        """Transactions that the node lacks when it begins to apply."""
+        if not self.way.copies:
+            return one.lacks + one.missed_tps * (away_s - self.away_s)
+        more_s = (data_bytes - copied_bytes) * self.byte_s if self.way.at_begin else 0.0
+        return one.lacks + one.copy_tps * more_s
+
+    def total_s(self, away_s: float, data_bytes: float) -> tuple[float, ...]:
+        """How long all of it takes in each replication, in seconds."""
+        parts = self.phases(away_s, data_bytes).values()
+        return tuple(sum(each) for each in zip(*parts, strict=True))
+
+    def latency_s(self, part: str, on: str) -> tuple[float, list[float]]:
+        """Length of a part in all replications, and latencies of commits on some nodes in it.
+
+        Of those in which anybody writes there.
+        """
+        chosen = [
+            window
+            for one in self.returns
+            if any(len(each.latency_s) for each in one.windows if each.on == on)
+            for window in one.windows
+            if window.part == part and window.on == on
+        ]
+        latencies = [float(each) for window in chosen for each in window.latency_s]
+        return sum(window.seconds for window in chosen), latencies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Rejoin(Answer):
+    """The time from the start of the server until it serves its clients, in seconds.
+
+    Attributes
+    ----------
+    node : str
+    away_s : float or None
+        None: it is new.
+    data_bytes : float
+    rules : ReturnRules
+    follows, copies : PlayedWay or None
+    by : {"follows", "copies", "hand"}
+        How it gets what it lacks; ``hand``: by a copy that an operator makes.
+    lasts_s : float
+        How long what it misses is kept, at the rate of the scenario.
+    by_hand_s : float
+        What such a copy takes; NaN if it is not known.
+    """
+
+    node: str
+    away_s: float | None
+    data_bytes: float
+    rules: ReturnRules
+    follows: PlayedWay | None
+    copies: PlayedWay | None
+    by: str
+    lasts_s: float
+    by_hand_s: float = nan
+
+    @property
+    def played(self) -> PlayedWay:
+        """The simulations of the way by which it comes back."""
+        chosen = self.copies if self.by != "follows" and self.copies is not None else self.follows
+        assert chosen is not None
+        return chosen
+
+    def phases(self) -> dict[str, tuple[float, ...]]:
+        """What its return consists of, in seconds, by replication."""
+        if self.by == "hand" and self.copies is None:
+            found = self.played.phases(self.by_hand_s, self.data_bytes)
+            return {"copies": (self.by_hand_s,) * len(self.played.returns), **found}
+        return self.played.phases(self.away_s or 0.0, self.data_bytes)
+
+    def after(self, away_s: float) -> tuple[str, tuple[float, ...]]:
+        """By which way it comes back after another absence, and the time by replication.
+
+        No times if that way was not simulated.
+        """
+        follows, copies = self.follows, self.copies
+        some = follows or copies
+        assert some is not None
+        asked_s = fmean(one.asked_s for one in some.returns)
+        if away_s + asked_s <= self.lasts_s:
+            name = self.rules.follows.name
+            return name, () if follows is None else follows.total_s(away_s, self.data_bytes)
+        hand = " by hand" if self.rules.refusal else ""
+        if self.rules.copies is not None:
+            name = f"{self.rules.copies.name}{hand}"
+            return name, () if copies is None else copies.total_s(away_s, self.data_bytes)
+        assert follows is not None
+        if isnan(self.by_hand_s):
+            return "a copy by hand", ()
+        seconds = follows.total_s(self.by_hand_s, self.data_bytes)
+        return "a copy by hand", tuple(self.by_hand_s + one for one in seconds)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row per replication."""
+        phases = self.phases()
+        return [
+            {
+                "replication": place,
+                "donor": one.donor,
+                **{f"{name}_s": seconds[place] for name, seconds in phases.items()},
+                "total_s": sum(seconds[place] for seconds in phases.values()),
+                "missed_tps": one.missed_tps,
+                "applied_tps": one.net_tps + one.arrive_tps,
+                "arrives_tps": one.arrive_tps,
+                "size_bytes": one.size_bytes,
+                "joining_stall_s": one.stall_s,
+                "later_stall_s": one.later_stall_s,
+            }
+            for place, one in enumerate(self.played.returns)
+        ]
+
+
+def time_of(seconds: float) -> str:
+    """A length of time as people say it.
+
+    >>> time_of(0.4), time_of(8.04), time_of(360), time_of(7_200), time_of(float("inf"))
+    ('400 ms', '8.04 s', '6 min', '2 h', 'for ever')
+    """
+    if not isfinite(seconds):
+        return "for ever" if seconds == inf else "-"
+    if seconds < 120.0:
+        return duration(seconds)
+    for unit_s, name, most in ((60.0, "min", 120.0), (3600.0, "h", 72.0)):
+        if seconds < most * unit_s:
+            return f"{number(seconds / unit_s)} {name}"
+    return f"{number(seconds / 86_400.0)} days"
+
+
+def volume_of(size_bytes: float) -> str:
+    """Bytes as people say them, up to GB (of 1,000,000,000 bytes).
+
+    >>> volume_of(250e6), volume_of(100e9)
+    ('250.0 MB', '100 GB')
+    """
+    return f"{number(size_bytes / 1e9)} GB" if size_bytes >= 1e9 else size(size_bytes)
+
+
+def planned_return(
+    scenario: Scenario,
+    rules: ReturnRules,
+    *,
+    node: str,
+    away_s: float | None,
+    disk_mb_s: float | None = None,
+    replications: int | None = None,
+    confidence: float = 0.95,
+    seed: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> Rejoin:
+    """The return of a node.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Without faults of its own; its data are ``cluster.data_bytes``.
+    rules : ReturnRules
+    node : str
+        Which one; see ``returning_node``.
+    away_s : float, optional
+        How long it was away, in seconds; if not given, it is new and has no data.
+    disk_mb_s : float, optional
+        For a copy by hand, what disks read and write, in MB per second.
+    replications : int, optional
+        2 to 4 if not given, the fewer the more is committed.
+    confidence, seed, executor, progress
+        Those of :func:`simrep.plan`.
+    """
+    _check(scenario, away_s, replications)
+    seed = scenario.run.seed if seed is None else seed
+    setup = setup_of(scenario)
+    rate_tps, size_bytes = _pilot(setup, rules, seed)
+    absence_s = min(max(_MOST_COMMITS / rate_tps - 0.5 * _JOINS_S, _ABSENCE_S[0]), _ABSENCE_S[1])
+    if away_s is not None:
+        absence_s = min(absence_s, max(1.0, away_s))
+    hand = rules.copies is None and (away_s is None or rules.refusal)
+    lasts_s = rules.kept.lasts_s(rate_tps, size_bytes)
+    short = away_s is not None and away_s < _SURELY * lasts_s
+    long = away_s is None or away_s * _SURELY > lasts_s
+    many = rate_tps * _RUN_S * 2 * 2 > _MOST_WORK
+    ways = []
+    if hand or (away_s is not None and not (long and many)):
+        ways.append(rules.follows)
+    if rules.copies is not None and not (short and (many or rules.refusal)):
+        ways.append(rules.copies)
+    if replications is None:
+        affordable = _MOST_WORK / (rate_tps * _RUN_S * len(ways))
+        replications = max(2, min(4, int(affordable)))
+    tasks: list[list[tuple[Any, ...]]] = []
+    for way in ways:
+        length_s = way.absence_s if way.copies else absence_s
+        asked = _asked(setup, node, way, rate_tps, length_s)
+        tasks.append([
+            (asked[number % len(asked)], rules.size_of, seed, number)
+            for number in range(replications)
+        ])  # fmt: skip
+
+    def finished() -> Iterator[PlayedWay]:
+        for group, returns in zip(tasks, in_groups(simulated_return, tasks, executor), strict=True):
+            asked: list[SimulatedReturn] = [task[0] for task in group]
+            yield PlayedWay(
+                way=asked[0].way,
+                away_s=asked[0].away_s,
+                data_bytes=tuple(one.data_bytes for one in asked),
+                returns=tuple(returns),
+                byte_s=_byte_s(asked, returns),
+            )
+
+    work_expected(len(tasks), replications, costs=[group[0][0].most_s for group in tasks])
+    played, complete = collected(finished(), least=len(tasks), progress=progress, total=len(tasks))
+    played = _with_rates(played)
+    found = {one.way.copies: one for one in played}
+    return _answer(
+        scenario, setup, rules, found.get(False), found.get(True), node, away_s, disk_mb_s,
+        confidence, seed, complete=complete,
+    )  # fmt: skip
+
+
+def returning_node(scenario: Scenario, node: str | None) -> str:
+    """Which node it is about: the one that is named, or the last one with data."""
+    able = [name for name in scenario.node_names if name not in scenario.arbitrators]
+    if node is None:
+        return able[-1]
+    if node not in able:
+        raise ScenarioError("node", f"no node {node!r} with data", nearest(node, able))
+    return node
+
+
+def _check(scenario: Scenario, away_s: float | None, replications: int | None) -> None:
+    if away_s is not None and not 0.0 < away_s <= _MOST_S:
+        raise ScenarioError("away_s", f"must be above 0 and at most {_MOST_S:g}, given {away_s:g}")
+    if replications is not None and replications < 2:
+        raise ScenarioError("replications", f"an interval needs at least 2, given {replications}")
+    if scenario.timed:
+        raise ScenarioError(
+            scenario.timed[0],
+            "the question lets a node go itself, under a steady load",
+            "ask with a scenario in which nothing happens",
+        )
+    if scenario.workload.fixed:
+        raise ScenarioError("workload", "its transactions would end", "set run.duration_s instead")
+    if len(scenario.node_names) - len(scenario.arbitrators) < 2:
+        raise ScenarioError("cluster.nodes", "nobody has what a single one misses", "set 3")
+
+
+def _pilot(setup: Setup, rules: ReturnRules, seed: int) -> tuple[float, float]:
+    """About how many transactions commit per second, and how large they are."""
+    duration_s = 0.25
+    while True:
+        run = {"run.duration_s": duration_s, "run.warmup_s": 0.0, "run.warmup": None}
+        with uncounted():
+            pilot = simulate(with_values(setup.scenario, run), seed, _PILOT)
+        seen = pilot.measurement
+        if seen.committed >= _TELLING or duration_s >= _LONGEST_PILOT_S:
+            break
+        duration_s *= 4.0
+    if not seen.committed:
+        raise SimrepError("nothing was replicated: the clients of the scenario commit nothing")
+    return seen.committed / duration_s, rules.size_of(pilot.counters)
+
+
+def _asked(
+    setup: Setup, node: str, way: ReturnWay, rate_tps: float, away_s: float
+) -> list[SimulatedReturn]:
+    """What replications simulate in turn."""
+    scenario = setup.scenario
+    values = {
+        f'cluster.options."{name}"': value for name, value in way.values(rate_tps, away_s).items()
+    }
+    data_bytes = float(scenario.cluster.data_bytes)
+    most_s = _JOINS_S + _CATCHES_UP * away_s
+    if not way.copies:
+        asked = SimulatedReturn(
+            scenario=scenario, node=node, way=way, values=values, away_s=away_s,
+            patience_s=_JOINS_S, most_s=most_s, data_bytes=data_bytes,
+        )  # fmt: skip
+        return [asked]
+    byte_s = max(way.byte_s, _network_byte_s(setup, node))
+    pool = getattr(setup.options, _POOL, None)
+    least = _LEAST_POOL / pool * data_bytes if pool and pool < data_bytes else 1.0
+    found = []
+    for copy_s in _COPIES_S:
+        copied = min(data_bytes, max(copy_s / byte_s, least)) if byte_s else data_bytes
+        more: dict[str, object] = {**values, _BIND: int(copied)}
+        if pool and pool < data_bytes:  # as many reads miss it as before
+            more[f"cluster.options.{_POOL}"] = int(pool * copied / data_bytes)
+        begins_s = copied * byte_s + _JOINS_S
+        found.append(
+            SimulatedReturn(
+                scenario=scenario, node=node, way=way, values=more, away_s=away_s,
+                patience_s=begins_s + _JOINS_S, most_s=begins_s + most_s,
+                data_bytes=float(int(copied)),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _network_byte_s(setup: Setup, node: str) -> float:
+    """What a byte takes to a node on the slowest path, by its bandwidth or by TCP's window."""
+    target = setup.scenario.node_names.index(node)
+    slowest = 0.0
+    for (source, end), path in setup.paths.items():
+        if end == target and source != target:
+            back = setup.paths[end, source]
+            trip_s = path.latency.base_s + back.latency.base_s
+            slowest = max(slowest, 1.0 / path.bytes_per_s, trip_s / path.tcp.window_limit_bytes)
+    return slowest
+
+
+def _byte_s(asked: Sequence[SimulatedReturn], returns: Sequence[Returned]) -> float:
+    """What each further byte of a copy takes: from copies of two sizes, so begins do not count."""
+    if not asked[0].way.copies:
+        return 0.0
+    by_size: dict[float, list[float]] = {}
+    for one, seen in zip(asked, returns, strict=True):
+        by_size.setdefault(one.data_bytes, []).append(seen.copied_s - seen.asked_s)
+    if len(by_size) < 2:
+        return 0.0
+    (small, brief), (large, long) = sorted(by_size.items())
+    return max(0.0, fmean(long) - fmean(brief)) / (large - small)
+
+
+def _with_rates(played: list[PlayedWay]) -> list[PlayedWay]:
+    """Where a copy leaves too little to apply to tell a rate, that of the other way."""
+    found = {one.way.copies: one for one in played}
+    if True not in found or False not in found:
+        return played
+    others = found[False].returns
+    returns = tuple(
+        replace(one, net_tps=other.net_tps) if one.lacks < _LEAST_BEHIND else one
+        for one, other in zip(found[True].returns, others, strict=True)
+    )
+    return [found[False], replace(found[True], returns=returns)]
+
+
+def _answer(
+    scenario: Scenario,
+    setup: Setup,
+    rules: ReturnRules,
+    follows: PlayedWay | None,
+    copies: PlayedWay | None,
+    node: str,
+    away_s: float | None,
+    disk_mb_s: float | None,
+    confidence: float,
+    seed: int,
+    *,
+    complete: bool,
+) -> Rejoin:
+    some = follows or copies
+    assert some is not None
+    rate_tps = fmean(one.missed_tps for one in some.returns)
+    size_bytes = fmean(one.size_bytes for one in some.returns)
+    lasts_s = rules.kept.lasts_s(rate_tps, size_bytes)
+    asked_s = fmean(one.asked_s for one in some.returns)
+    by = "follows"
+    if away_s is None or away_s + asked_s > lasts_s:
+        by = "hand" if rules.refusal or copies is None else "copies"
+    data_bytes = float(scenario.cluster.data_bytes)
+    by_hand_s = nan
+    if by == "hand" or rules.copies is None:
+        byte_s = max(0.0 if disk_mb_s is None else 1e-6 / disk_mb_s, _network_byte_s(setup, node))
+        by_hand_s = data_bytes * byte_s if disk_mb_s is not None else nan
+    answer = Rejoin(
+        question="", sentence="", value=None, low=None, high=None, unit="s",
+        confidence=confidence, seed=seed, complete=complete, scenario=scenario.to_dict(),
+        versions=setup.versions, node=node, away_s=away_s, data_bytes=data_bytes, rules=rules,
+        follows=follows, copies=copies, by=by, lasts_s=lasts_s, by_hand_s=by_hand_s,
+    )  # fmt: skip
+    totals = [sum(each) for each in zip(*answer.phases().values(), strict=True)]
+    known = [total for total in totals if isfinite(total)]
+    span = mean_interval(totals, confidence) if len(known) == len(totals) else None
+    gone = ", which is new" if away_s is None else f" after {time_of(away_s)}"
+    return replace(
+        answer,
+        question=f"The return of {node}{gone}, with {volume_of(data_bytes)} of data",
+        sentence=_sentence(answer, span, totals),
+        value=None if span is None else span.mean,
+        low=None if span is None else max(0.0, span.low),
+        high=None if span is None else span.high,
+        notes=_notes(answer, rate_tps, size_bytes),
+    )
+
+
+def _sentence(answer: Rejoin, span: Interval | None, totals: Sequence[float]) -> str:
+    rules, played = answer.rules, answer.played
+    name, back = answer.node, rules.back
+    lead = ""
+    if answer.by == "hand":
+        way = "a copy by hand" if answer.copies is None else f"{answer.copies.way.name} by hand"
+        lead = f"{rules.refusal or 'Nobody copies data to it'}: it takes {way}. "
+    else:
+        way = played.way.name
+    donors = [one.donor for one in played.returns]
+    source = "" if answer.by == "hand" else f" from {_those(donors)}"
+    applied = fmean(one.net_tps + one.arrive_tps for one in played.returns)
+    arrives = fmean(one.arrive_tps for one in played.returns)
+    rates = f"It applies {number(applied)}/s, and {number(arrives)}/s arrive."
+    if any(total == inf for total in totals):
+        times = sum(total == inf for total in totals)
+        return (
+            f"{lead}{name} does not catch up in {times} of {len(totals)} runs, by {way}{source}. "
+            f"{rates}"
+        )
+    if span is None:
+        return f"{lead}How long that takes is not known: give --disk. {rates}"
+    within = f"{time_of(max(0.0, span.low))} to {time_of(span.high)}"
+    percent = f"{100.0 * span.confidence:.3g} %"
+    return (
+        f"{lead}{name} is {back} {time_of(span.mean)} ({within}, {percent}) after its start, by "
+        f"{way}{source}. {rates}"
+    )
+
+
+def _those(names: Sequence[str]) -> str:
+    """Who gave it, the most frequent first."""
+    counts = {name: names.count(name) for name in sorted(set(names))}
+    if len(counts) == 1:
+        return names[0]
+    ranked = sorted(counts, key=lambda name: -counts[name])
+    return " or ".join(f"{name} ({counts[name]} of {len(names)})" for name in ranked)
+
+
+def _notes(answer: Rejoin, rate_tps: float, size_bytes: float) -> tuple[str, ...]:
+    rules, played = answer.rules, answer.played
+    notes = []
+    lasts = time_of(answer.lasts_s)
+    kept = f"{rules.kept.what}: what a node misses is kept "
+    kept += lasts if answer.lasts_s == inf else f"for {lasts}"
+    if isfinite(answer.lasts_s):
+        kept += f", at {number(rate_tps)} {rules.thing} of {size(size_bytes)} per second"
+    notes.append(f"{kept}.")
+    longest = max(one.stall_s for one in played.returns)
+    later = max(one.later_stall_s for one in played.returns)
+    notes.append(
+        f"Simulated: an absence of {time_of(played.away_s)}"
+        + (f", copies of {_sizes(played.data_bytes)}" if played.way.copies else "")
+        + f", {len(played.returns)} times. The rest is extrapolated: bytes of a copy, and "
+        f"{rules.thing} at the rates that were seen; the load is taken to stay as it is."
+    )
+    notes.append(
+        f"While it joins, nobody writes for up to {duration(longest)}, and later for up to "
+        f"{duration(later)}. It had been shut down in order: crash recovery comes on top, and so "
+        "does a cold buffer pool."
+    )
+    if played.way.at_begin:
+        behind = fmean(one.copy_tps for one in played.returns)
+        seconds = median(answer.phases()["copies"])
+        notes.append(
+            f"Its donor stands still for {time_of(seconds)} meanwhile: its clients wait in their "
+            f"commits. Then it has {amount(behind * seconds)} {rules.thing} to apply itself."
+        )
+    if answer.by == "hand" and answer.copies is None and not isnan(answer.by_hand_s):
+        notes.append(
+            "The copy is not simulated: its time is its bytes by --disk or the network, and what "
+            "it costs its source is not in here."
+        )
+    applied = fmean(one.net_tps + one.arrive_tps for one in played.returns)
+    arrives = fmean(one.arrive_tps for one in played.returns)
+    if applied < 1.2 * arrives:
+        notes.append(
+            f"It applies hardly more than arrives ({number(applied)} and {number(arrives)} per "
+            "second): a little more load, and it never catches up."
+        )
+    return (*notes, *rules.notes)
+
+
+def _sizes(sizes: Sequence[float]) -> str:
+    return " and ".join(volume_of(one) for one in sorted(set(sizes)))
