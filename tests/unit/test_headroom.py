@@ -196,3 +196,19 @@ def test_from_a_shell(tmp_path):
     assert done.exit_code == 0, done.output
     assert "what gives out first when the load grows" in done.stdout
     assert "CPU of n1" in done.stdout
+
+
+def test_a_send_window():
+    # Writesets are too large to go together in one message, of which two may be under way.
+    found = asked(
+        {
+            "cluster": {"model": "galera", "nodes": 2, "options": {"evs.send_window": 2,
+                                                                   "evs.user_send_window": 2}},
+            "network": {"rtt_ms": 40.0},
+            "workload": {"threads": 2, "nodes": ["n1"], "class": [{"rows": 30}]},
+            "run": {"duration_s": 1.0},
+        }
+    )  # fmt: skip
+    [rung] = found.rungs
+    assert rung.by.kind == "window"
+    assert "evs.send_window = 2" in rung.by.evidence

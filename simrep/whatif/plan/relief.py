@@ -250,11 +250,14 @@ def _windows(setup: Setup, strains: Sequence[Strain]) -> Iterator[Resource]:
     found = {role: name for role in _WINDOWS if (name := field_of(role, setup.model.Options))}
     if not found or share < _NOTED:
         return
-    names = [spellings_of(role, setup.model.Options)[0] for role in found]
+    settings = [
+        f"{spellings_of(role, setup.model.Options)[0]} = {getattr(setup.options, field)}"
+        for role, field in found.items()
+    ]
     yield Resource(
         kind="window",
-        name=f"send window ({' and '.join(names)})",
-        evidence=f"{share:.0%} of the latency is 'send window'",
+        name="send window",
+        evidence=f"{', '.join(settings)}, {share:.0%} of the latency is 'send window'",
         wider=f"{TIMES} times as wide",
         relieve=partial(_with_options, fields=tuple(found.values())),
     )
