@@ -73,9 +73,7 @@ class Scenario(Table):
     fault_tables: tuple[FaultTable, ...] = Field(
         (), alias="fault", description="what goes wrong, when and where"
     )
-    maintenance: tuple[MaintenanceTable, ...] = Field(
-        (), description="locks and desync on running servers"
-    )
+    maintenance: tuple[MaintenanceTable, ...] = Field((), description="locks on servers, desync")
     backups: tuple[BackupTable, ...] = Field(
         (), alias="backup", description="copies of all data of running servers"
     )
@@ -83,9 +81,7 @@ class Scenario(Table):
         (), alias="setting", description="dynamic options that are set on a running cluster"
     )
     procedure_tables: tuple[ProcedureTable, ...] = Field(
-        (),
-        alias="procedure",
-        description="what is done to one node after the other",
+        (), alias="procedure", description="what is done to one node after the other"
     )
     replica_cluster: ReplicaClusterTable | None = Field(
         None, description="another cluster that follows this one asynchronously"
