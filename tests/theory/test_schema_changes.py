@@ -73,8 +73,8 @@ def test_every_node_stands_still_for_the_length_of_the_statement(
         assert expected_s <= stall_s <= expected_s + SLACK_S
         held_s = result.counters[node]["ddl_held_s"]
         assert held_s == pytest.approx(expected_s, abs=WAKE_S)
-    # Of each the transaction that was open; if it tries again meanwhile, the next one is open at the
-    # end, where writers do not wait for the table.
+    # Of each the transaction that was open; if it tries again meanwhile, the next one is open at
+    # the end, where writers do not wait for the table.
     again = kind == "inplace" and expected_s > PAUSE_S
     assert result.errors["1213"] == CLIENTS * (2 if again else 1)
 
