@@ -150,12 +150,19 @@ accuracy: $(VENV)/tested
 scoreboard: $(VENV)/installed
 	$(BIN)/python docs/generate_scoreboard.py $(DATASETS) $(addprefix --jobs ,$(JOBS))
 
-# Three nodes of Galera for real: started, measured and removed. Needs root, or a Docker engine
+# Three nodes of Galera for real: started, measured and removed; then one node of each product killed and started
+# again, of MySQL's if its root file system is there. Needs root, or a Docker engine, with which nothing is killed
 # (make rig-smoke RIG="--engine docker"); docs/howto/measure-your-cluster.md names the packages.
 rig-smoke: $(VENV)/rigged
-	rm -rf build/rig-smoke
+	rm -rf build/rig-smoke build/rig-smoke-faults
 	case "$(RIG)" in *docker*|*--base*) ;; *) $(BIN)/simrep rig base mariadb ;; esac
 	$(BIN)/simrep rig measure smoke --out build/rig-smoke $(or $(RIG),--engine netns)
+	case "$(RIG)" in *docker*) ;; *) \
+	  $(BIN)/simrep rig measure smoke-faults --out build/rig-smoke-faults/galera --system galera $(or $(RIG),--engine netns) ;; esac
+	case "$(RIG)" in *docker*|*--base*) ;; *) \
+	  if $(BIN)/simrep rig check --json | grep -A1 'file system with mysql' | grep -q true; then \
+	    $(BIN)/simrep rig measure smoke-faults --out build/rig-smoke-faults/mysql --engine netns \
+	      --system group-replication --system semisync; fi ;; esac
 
 clean:
 	rm -f $(BOOKS:.py=.ipynb)

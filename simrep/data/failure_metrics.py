@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from math import isfinite, nan
+from typing import Protocol
 
 import numpy as np
 
@@ -29,13 +30,31 @@ from simrep.data.operation_metrics import operation_figures
 from simrep.data.removal_metrics import removal_figures
 from simrep.kernel.streams import Streams
 from simrep.kernel.timeline import Noted
+from simrep.measure.attempts import Attempts
 from simrep.runs.replication import Replication, simulate
 from simrep.scenario import Scenario, with_values
+from simrep.workload.fate import FateCount
 
-__all__ = ["failure_figures", "failure_sample"]
+__all__ = ["Course", "failure_figures", "failure_sample"]
 
 _SIGHT = 5.0  # seconds before the fault and before the end in which commits are counted
 _LAST = 3.0  # of the time in which the fault lasts
+
+
+class Course(Protocol):
+    """What became of a run, simulated or measured."""
+
+    @property
+    def attempts(self) -> Attempts | None:
+        """What clients tried."""
+
+    @property
+    def noted(self) -> Collection[Noted]:
+        """What servers logged."""
+
+    @property
+    def fates(self) -> FateCount | None:
+        """What became of transactions."""
 
 
 def failure_sample(
@@ -63,7 +82,7 @@ def _later(scenario: Scenario, late_s: float) -> Setup:
     return setup_of(with_values(scenario, times))
 
 
-def failure_figures(run: Replication, experiment: Experiment) -> FailureSample:
+def failure_figures(run: Course, experiment: Experiment) -> FailureSample:
     """All figures of a run by their names, and the errors that clients met.
 
     An error is written as group, node and number. What did not happen has no figure.
@@ -75,7 +94,7 @@ def failure_figures(run: Replication, experiment: Experiment) -> FailureSample:
     figures |= dict(_of_return(run.noted, clients, experiment))
     figures |= dict(removal_figures(run.noted, clients, experiment))
     figures |= dict(acknowledgement_figures(run.noted, clients, experiment, run.fates))
-    if experiment.held:
+    if experiment.held and isinstance(run, Replication):  # no other has its counters
         figures |= dict(maintenance_figures(run, clients, experiment))
         figures |= dict(operation_figures(run, clients, experiment))
     codes = set()

@@ -51,7 +51,7 @@ def test_unknown_nodes_are_named_with_the_nearest():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"delay_ms": -1}, {"delay_ms": float("nan")}, {"loss": 1.0}, {"rate_mbit": -5}]
+    "wrong", [{"delay_ms": -1}, {"delay_ms": float("nan")}, {"loss": 1.5}, {"rate_mbit": -5}]
 )
 def test_impossible_links_are_refused(wrong):
     with pytest.raises(RigError, match="figures of 0 and above"):

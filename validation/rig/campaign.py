@@ -22,7 +22,7 @@ from simrep.rig.layout import Layout
 from simrep.rig.manifest import software
 from simrep.rig.measure import failed_entry, measure, without_folders
 from simrep.rig.tables import make_tables, table_keys
-from simrep.rig.transactions import keep_records
+from simrep.rig.transactions import Transaction, keep_records
 
 if TYPE_CHECKING:
     from simrep.rig.equipment import ThisMachine
@@ -211,16 +211,7 @@ class Campaign(Progress):
         attempt = self.journal.attempts(run.id) + 1
         try:
             self._prepare(formed, run.cell)
-            entry, records = measure(
-                run,
-                formed.engine,
-                formed.cluster,
-                limits=self.experiment.limits,
-                factors=self.factors,
-                attempt=attempt,
-                found_before=[formed.gate] if formed.gate else [],
-                ran_on=formed.ran_on,
-            )
+            entry, records = self._run_once(formed, run, attempt)
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
             self._add(failed_entry(run, self.factors, attempt, problem))
@@ -237,6 +228,25 @@ class Campaign(Progress):
         self._add(entry)
         broken = _BROKEN & {gate.name for gate in entry.failed}
         return not broken and _whole(formed.cluster)
+
+    def _run_once(
+        self, formed: _Cluster, run: Run, attempt: int
+    ) -> tuple[Entry, tuple[Transaction, ...]]:
+        """One run, whatever its load is; one with faults keeps what its clients met by itself."""
+        where = (run, formed.engine, formed.cluster)
+        found_before = [formed.gate] if formed.gate else []
+        if not run.cell.load.fault:
+            return measure(
+                *where, limits=self.experiment.limits, factors=self.factors, attempt=attempt,
+                found_before=found_before, ran_on=formed.ran_on,
+            )  # fmt: skip
+        from simrep.rig.fault_run import measure_faults
+
+        entry = measure_faults(
+            *where, limits=self.experiment.limits, factors=self.factors, attempt=attempt,
+            folder=self.folder, found_before=found_before, ran_on=formed.ran_on,
+        )  # fmt: skip
+        return entry, ()
 
     def _prepare(self, formed: _Cluster, cell: Cell) -> None:
         """Tables without delays, then the delays of the layout."""

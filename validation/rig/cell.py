@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from simrep.errors import ScenarioError
+from simrep.rig.faults import check_faults, raise_first
 from simrep.rig.layout import Layout
 from simrep.rig.load import Load
 from simrep.rig.server import Option
@@ -83,7 +84,7 @@ class Cell:
     def label(self) -> str:
         """The cell for people, short."""
         parts = [self.system, self.variant, self.layout.name, self.load.name]
-        return ".".join([part for part in parts if part] + [f"t{self.load.threads}"])
+        return ".".join([part for part in parts if part] + [f"t{self.load.clients}"])
 
     def value(self, name: str) -> Any:
         """The value of a factor: an option, or a key of the load with its tables dotted."""
@@ -171,18 +172,51 @@ def check_cell(cell: Cell, longest_s: float, where: str) -> None:
                 f"{cell.label}: {cell.system} has no node {name!r}",
                 f"it has {', '.join(cell.node_names)}",
             )
-    if _one_writer(cell) and set(load.nodes) != {"n1"}:
+    if _one_writer(cell) and set(load.nodes) != {"n1"} and not load.group:
         raise ScenarioError(
             where, f"{cell.label}: only n1 of {cell.system} takes writes", 'nodes = ["n1"]'
         )
     if load.large is not None and load.large.fragment_size and cell.product != "galera":
         raise ScenarioError(where, f"{cell.label}: only galera replicates fragments")
+    if load.fault:
+        _check_broken(cell, f"{where}: {cell.label}")
+    elif load.group:
+        raise ScenarioError(
+            where, f"{cell.label}: groups of clients are for loads with faults", "use threads"
+        )
     if load.duration_s is not None and load.duration_s >= longest_s:
         raise ScenarioError(
             where,
             f"{cell.label}: would be cut off after {longest_s:g} s",
             "limits.run_s must be above its duration_s",
         )
+
+
+def _check_broken(cell: Cell, where: str) -> None:
+    """Refuse loads and faults that cannot be played together, or not on this cluster."""
+    load = cell.load
+    if load.tool != "driver" or load.kind != "insert" or load.rows != 1:
+        problem = "with faults clients insert single rows, so that each can be found again"
+        raise ScenarioError(where, problem, 'tool = "driver", kind = "insert", rows = 1')
+    if load.duration_s is None or load.rate_tps:
+        raise ScenarioError(where, "with faults a load is a closed loop with a duration_s")
+    if load.group and "nodes" in load.model_fields_set:
+        raise ScenarioError(where, "groups say their nodes themselves", "remove nodes")
+    names = [group.name for group in load.groups]
+    for group in load.groups:
+        if names.count(group.name) > 1:
+            raise ScenarioError(where, f"there are two groups {group.name!r}")
+        if (wrong := group.problem(cell.node_names)) is not None:
+            raise ScenarioError(f"{where}: group {group.name}: {wrong[0]}", wrong[1])
+        if cell.product in {"semisync", "asynchronous"} and not group.reads:
+            others = set(group.order(cell.node_names)) - {"n1"}
+            if others:
+                problem = f"group {group.name} would write to {min(others)}: nobody promotes it"
+                raise ScenarioError(where, problem, "let it stay with n1, or read")
+    if all(group.reads for group in load.groups):
+        raise ScenarioError(where, "nobody writes")
+    layout = cell.layout.matrix(cell.node_names)
+    raise_first(check_faults(load.fault, layout, load.duration_s), where)
 
 
 def _one_writer(cell: Cell) -> bool:

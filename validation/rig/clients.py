@@ -77,6 +77,11 @@ class ClientPlan:
     seed: int
     out: str
 
+    @property
+    def program(self) -> str:
+        """The module that runs them."""
+        return "simrep.rig.clients"
+
     def to_json(self) -> str:
         """One line."""
         return json.dumps(asdict(self))

@@ -169,6 +169,19 @@ class RigCluster(ABC):
     def level(self, timeout_s: float) -> bool:
         """The same, as long as all nodes answer."""
 
+    def rejoin(self, server: RigServer) -> None:
+        """Start a server that has ended, as its operator would; it may not be in sync yet."""
+        server.start()
+
+    talkative: tuple[str, ...] = ()
+    """Statements that let a server log what it notices of others."""
+
+    def speak_up(self) -> None:
+        """Let servers log what they notice of one another."""
+        for server in self.nodes:
+            if self.talkative:
+                server.query(*self.talkative)
+
     def _check_options(self) -> None:
         """Refuse options that no server knows: some are given in a way that forgives any name."""
         known = {**self.nodes[0].variables(), **self.nodes[-1].variables()}

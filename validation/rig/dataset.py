@@ -14,6 +14,15 @@ from simrep.errors import ScenarioError, nearest
 from simrep.rig.cell import Cell
 from simrep.rig.columns import ignored, metrics
 from simrep.rig.experiment import StoredExperiment, System, experiments, load_experiment
+from simrep.rig.fault_dataset import (
+    CHECKS,
+    checks_text,
+    data_text,
+    failures_table,
+    fault_factors,
+    fault_scenarios,
+    fault_series,
+)
 from simrep.rig.files import packed_path, write_packed, write_whole
 from simrep.rig.guard import undisturbed
 from simrep.rig.journal import Progress
@@ -33,6 +42,8 @@ from simrep.user_files import parse_toml, read_text
 __all__ = ["check_folder", "experiment_of", "write_dataset", "write_experiment"]
 
 _DEFAULT_RTT_MS = 0.1
+_REPLICATIONS = 10
+"""Simulated runs beside each cell with faults: chance decides when a fault meets timers."""
 _DESCRIPTION = "dataset.toml"
 _EXPERIMENT = "experiment.toml"
 _IGNORED = "logs/\nruns.jsonl\nstate.json\n*.part\n"
@@ -51,7 +62,11 @@ def write_dataset(progress: Progress) -> None:
         write_experiment(progress.stored, folder)
         thin_out(folder / "transactions")
         found = _Found(progress)
-        write_whole(folder / "data.csv", as_csv(found.rows))
+        if progress.experiment.breaks:
+            write_whole(folder / "data.csv", data_text(progress))
+            write_whole(folder / CHECKS, checks_text(progress))
+        else:
+            write_whole(folder / "data.csv", as_csv(found.rows))
         write_whole(folder / _DESCRIPTION, tomlkit.dumps(found.description()))
         for system, scenario in found.scenarios().items():
             path = folder / f"{system}.toml"
@@ -74,7 +89,14 @@ def check_folder(stored: StoredExperiment, folder: Path) -> None:
     """Refuse a folder that holds something else than a dataset of this experiment."""
     if folder.exists() and not folder.is_dir():
         raise ScenarioError("--out", f"{folder} is no folder")
-    own = {_EXPERIMENT, "data.csv", "transactions", *LIVE, *(f"{name}.gz" for name in LIVE)}
+    own = {
+        _EXPERIMENT,
+        "data.csv",
+        "series",
+        "transactions",
+        *LIVE,
+        *(f"{name}.gz" for name in LIVE),
+    }
     if (folder / _DESCRIPTION).exists():
         known = _content(folder / _DESCRIPTION).get("experiment")
         if known != stored.name:
@@ -152,6 +174,8 @@ class _Found:
     def scenarios(self) -> dict[str, dict[str, Any]]:
         """Of each system."""
         experiment = self.progress.experiment
+        if experiment.breaks:
+            return fault_scenarios(self.progress, self.measured)
         return {
             name: system_scenario(experiment, cells, self.measured)
             for name, cells in self.cells.items()
@@ -187,8 +211,27 @@ class _Found:
             "metric": metrics(every, progress.factors, [row for row in rows if is_usable(row)]),
             "system": [self._system(experiment.system(name)) for name in self.cells],
         }
+        if experiment.breaks:
+            return self._of_failures(content)
         content["ignore"] = ignored(content, list(dict.fromkeys(name for r in rows for name in r)))
         return content
+
+    def _of_failures(self, content: dict[str, Any]) -> dict[str, Any]:
+        """The same of runs with faults, whose figures are judged in another way."""
+        for name in ("metric", "show", "series", "factors"):
+            content.pop(name)
+        systems = content.pop("system")
+        content["ignore"] = ["variant"]
+        content["replications"] = _REPLICATIONS
+        machine = content.pop("machine")
+        return {
+            **content,
+            "machine": machine,
+            "failures": failures_table(self.progress),
+            "factors": fault_factors(self.progress, self.measured),
+            "series": fault_series(self.progress),
+            "system": systems,
+        }
 
     def _factors(self, cells: Sequence[Cell]) -> dict[str, Any]:
         """Where columns go; those that are empty for systems without such an option say so."""

@@ -12,7 +12,7 @@ from math import isfinite
 from simrep.errors import nearest
 from simrep.rig.errors import RigError
 
-__all__ = ["DelayMatrix", "Link", "netem_commands", "netem_probe", "netem_removal"]
+__all__ = ["DelayMatrix", "Link", "Pair", "netem_commands", "netem_probe", "netem_removal"]
 
 QUEUE_PACKETS = 100_000  # netem drops beyond its limit, 1000 by default: too few at 50 ms
 MOST_BANDS = 16
@@ -32,20 +32,24 @@ class Link:
     jitter_ms : float
         Half width of a uniform jitter, at most the delay; packets never overtake one another.
     loss : float
-        Probability of a packet's loss.
+        Probability of a packet's loss; 1 is a link that is cut.
     rate_mbit : float
         Megabits per second; 0 means without limit.
+    relayed : bool
+        Packets pass by the relay even if nothing happens to them yet: a link that is cut later does
+        not change its way then.
     """
 
     delay_ms: float = 0.0
     jitter_ms: float = 0.0
     loss: float = 0.0
     rate_mbit: float = 0.0
+    relayed: bool = False
 
     def __post_init__(self) -> None:
         figures = (self.delay_ms, self.jitter_ms, self.rate_mbit, self.loss)
-        if not all(isfinite(figure) and figure >= 0 for figure in figures) or self.loss >= 1:
-            raise RigError(f"a link needs figures of 0 and above and a loss below 1, given {self}")
+        if not all(isfinite(figure) and figure >= 0 for figure in figures) or self.loss > 1:
+            raise RigError(f"a link needs figures of 0 and above and a loss up to 1, given {self}")
         if self.jitter_ms > self.delay_ms:
             raise RigError(f"jitter cannot make packets early: at most the delay, given {self}")
 

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 from simrep.rig.clients import Client, ClientPlan, LoadClock
 from simrep.rig.errors import RigError
 from simrep.rig.load import Load, statement
 from simrep.rig.transactions import Loaded, read_transactions, summarise
 
-__all__ = ["drive", "plans"]
+__all__ = ["Plan", "conduct", "drive", "plans"]
 
 _LEAD_NS = 200_000_000
 """From the word to begin until the begin: time for it to reach all processes."""
@@ -87,31 +88,61 @@ def drive(
     """
     with TemporaryDirectory(prefix="simrep-load-") as name:
         chosen = plans(load, sockets, Path(name), seed=seed, limit_s=limit_s)
-        with _processes(chosen) as running:
-            with during or nullcontext():
-                begin_ns = time.monotonic_ns() + _LEAD_NS
-                for process in running:
-                    _tell(process, f"go {begin_ns}")
-                clock = LoadClock(begin_ns)
-                if beside is not None:
-                    clock.wait_until(0.0)
-                    beside(clock)
-                    end_s = clock.now()
-                    for process in running:
-                        _tell(process, f"stop {end_s:.6f}")
-                deadline_s = begin_ns / 1e9 + limit_s + _GRACE_S
-                results = [_result(process, deadline_s) for process in running]
-            for process in running:
-                _written(process)
+        results = conduct(chosen, limit_s=limit_s, beside=beside, during=during)
         records = [record for plan in chosen for record in read_transactions(Path(plan.out))]
     return summarise(records, round(sum(result["cpu_s"] for result in results), 4))
+
+
+def conduct(
+    chosen: Sequence[Plan],
+    *,
+    limit_s: float,
+    beside: Callable[[LoadClock], None] | None = None,
+    during: AbstractContextManager[object] | None = None,
+) -> list[dict[str, float]]:
+    """Let processes of clients do what their plans say; what each reports at its end.
+
+    The other arguments are those of :func:`drive`.
+    """
+    with _processes(chosen) as running:
+        with during or nullcontext():
+            begin_ns = time.monotonic_ns() + _LEAD_NS
+            for process in running:
+                _tell(process, f"go {begin_ns}")
+            clock = LoadClock(begin_ns)
+            if beside is not None:
+                clock.wait_until(0.0)
+                beside(clock)
+                end_s = clock.now()
+                for process in running:
+                    _tell(process, f"stop {end_s:.6f}")
+            deadline_s = begin_ns / 1e9 + limit_s + _GRACE_S
+            results = [_result(process, deadline_s) for process in running]
+        for process in running:
+            _written(process)
+    return results
 
 
 Process = subprocess.Popen[str]
 
 
+class Plan(Protocol):
+    """What the clients of one process do; ``program`` is the module that runs them."""
+
+    @property
+    def program(self) -> str:
+        """The module."""
+
+    @property
+    def out(self) -> str:
+        """File for the records."""
+
+    def to_json(self) -> str:
+        """One line."""
+
+
 @contextmanager
-def _processes(chosen: Sequence[ClientPlan]) -> Iterator[list[Process]]:
+def _processes(chosen: Sequence[Plan]) -> Iterator[list[Process]]:
     """Processes whose clients are connected; none is left behind."""
     running = [_started(plan) for plan in chosen]
     try:
@@ -131,13 +162,13 @@ def _processes(chosen: Sequence[ClientPlan]) -> Iterator[list[Process]]:
                         stream.close()
 
 
-def _started(plan: ClientPlan) -> Process:
+def _started(plan: Plan) -> Process:
     described = Path(f"{plan.out}.json")
     described.write_text(plan.to_json(), encoding="utf-8")
     # A file and no pipe: nobody reads what it says before it ends.
     with described.with_suffix(_WORDS).open("wb") as words:
         return subprocess.Popen(
-            [sys.executable, "-m", "simrep.rig.clients", str(described)],
+            [sys.executable, "-m", plan.program, str(described)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=words,

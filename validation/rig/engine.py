@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import platform
 import re
+import signal
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -97,6 +98,19 @@ class RigHost(ABC):
         """Whether the server is running."""
         return self._server is not None and self._server.poll() is None
 
+    def signal(self, number: signal.Signals) -> None:
+        """Send the server a signal; RigError where that is not done to servers."""
+        raise RigError(f"servers of {self.name} cannot be sent {number.name} here")
+
+    def await_end(self, timeout_s: float) -> None:
+        """Wait until the server has ended; RigError if it does not in time."""
+        if self._server is not None:
+            try:
+                self._server.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                problem = f"the server of {self.name} does not end within {timeout_s:g} s"
+                raise RigError(problem) from None
+
     def terminate(self, timeout_s: float = 60.0) -> None:
         """Ask the server to end, and kill it after the time-out."""
         if self._server is not None:
@@ -145,6 +159,8 @@ class RigEngine(ABC):
     subnet: str
     patience_s = 60.0
     """With servers that are told to end."""
+    breaks = False
+    """Whether servers can be killed and stopped, and links cut, while a load goes on."""
 
     def __init__(self, delay_method: DelayMethod | None) -> None:
         self._wanted_method = delay_method
@@ -221,6 +237,15 @@ class RigEngine(ABC):
                     run(host.in_network(argv))
         for host in self._hosts:  # what TCP remembers of the former delays
             succeeds(host.in_network(["ip", "tcp_metrics", "flush"]))
+
+    def change_links(self, delays: DelayMatrix) -> None:
+        """Other delays and losses, at once, of links that pass by the relay already."""
+        if self._method != "relay":
+            raise RigError("links are cut by the relay alone: --delay relay")
+        strange = [pair for pair in delays.links if pair not in self._delays.links]
+        if strange:
+            raise RigError(f"{' to '.join(strange[0])} does not pass by the relay")
+        self._tell_relays(delays)
 
     @abstractmethod
     def _tell_relays(self, delays: DelayMatrix) -> None:

@@ -22,6 +22,7 @@ from simrep.rig.cell import (
     check_factors,
     check_options,
 )
+from simrep.rig.faults import RigFault
 from simrep.rig.layout import FileName, Layout
 from simrep.rig.load import Load
 from simrep.rig.server import Option
@@ -162,6 +163,9 @@ class Experiment(Table):
     grids: tuple[Grid, ...] = Field(
         alias="grid", min_length=1, description="every combination of what it lists is a cell"
     )
+    faults: tuple[RigFault, ...] = Field(
+        (), alias="fault", description="what is broken in every run, at times after its load began"
+    )
 
     @model_validator(mode="after")
     def _names(self) -> Self:
@@ -195,8 +199,19 @@ class Experiment(Table):
             "variant": [name for name in grid.variants if name],
         }
         self._check_names(chosen, f"{where}.")
+        broken = set()
         for one, _ in self._cells(grid, where):
             check_cell(one, self.limits.run_s, where)
+            broken.add(bool(one.load.fault))
+        if len(broken | {self.breaks}) > 1:
+            raise ScenarioError(
+                where, "some loads have faults and others have none", "give each kind a file"
+            )
+
+    @property
+    def breaks(self) -> bool:
+        """Whether its loads have faults."""
+        return bool(self.faults) or any(load.fault for load in self.loads)
 
     def _check_names(self, chosen: Mapping[str, Sequence[str] | None], where: str) -> None:
         for kind, names in chosen.items():
@@ -251,9 +266,16 @@ class Experiment(Table):
                     nodes=system.nodes,
                     options={**system.options, **common, **dict(chosen)},
                     layout=layout,
-                    load=_varied(load, {"threads": threads, **dict(values)}, where),
+                    load=self._varied(load, {"threads": threads, **dict(values)}, where),
                 )
                 yield cell, grid.repetitions or self.repetitions
+
+    def _varied(self, load: Load, values: Mapping[str, Any], where: str) -> Load:
+        """A load with other values, and with the faults of the experiment."""
+        found = _varied(load, values, where)
+        if not self.faults:
+            return found
+        return found.model_copy(update={"fault": (*self.faults, *found.fault)})
 
     def factors(self) -> list[str]:
         """Options and keys of loads that differ between cells, in the order of the grids."""

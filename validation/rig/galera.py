@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -27,6 +28,7 @@ TRANSFER_USER = (
     "create user transfer@localhost identified by 'transfer'",
     "grant all on *.* to transfer@localhost",
 )
+_RECOVERED = re.compile(r"Recovered position:?\s*([0-9a-f-]+:-?\d+)")
 SAME_EVERYWHERE = ("wsrep_cluster_state_uuid", "wsrep_cluster_conf_id")
 EXPECTED = {
     "wsrep_cluster_status": "Primary",
@@ -93,6 +95,11 @@ class GaleraCluster(RigCluster):
         except RigError:
             return False
         return True
+
+    def rejoin(self, server: RigServer) -> None:
+        """Start a node as its service does: what it has comes first, then from where it goes on."""
+        found = _RECOVERED.findall(server.print_of("--wsrep-recover"))
+        server.start(*([f"--wsrep-start-position={found[-1]}"] if found else []))
 
     def description(self) -> dict[str, Any]:
         """With the version of the provider."""

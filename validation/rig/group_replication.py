@@ -49,6 +49,7 @@ class ReplicationGroup(RigCluster):
 
     system = "group_replication"
     product_counters = ("gr_", "group_replication_")
+    talkative = ("set global log_error_verbosity=3",)
 
     def arguments(self, host: RigHost) -> list[str]:
         """All members know one another."""
@@ -76,6 +77,11 @@ class ReplicationGroup(RigCluster):
             for server in self.nodes
         }
         return Health(group_problems(facts), facts)
+
+    def rejoin(self, server: RigServer) -> None:
+        """Start a member, and its replication as soon as it answers."""
+        server.start("--log-error-verbosity=3")
+        server.query("start group_replication")
 
     def more_counters(self, server: RigServer) -> dict[str, str]:
         """The member's row of the group's statistics."""

@@ -9,6 +9,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from simrep.errors import ScenarioError
+from simrep.rig.faults import ClientGroup, RigFault
 from simrep.rig.layout import FileName
 from simrep.rig.transactions import Statement
 from simrep.scenario.table import (
@@ -116,6 +117,14 @@ class Load(Table):
     large: LargeTransaction | None = Field(
         None, description="driver: a large transaction beside the load, which lasts as long"
     )
+    group: tuple[ClientGroup, ...] = Field(
+        (),
+        description="of a load with faults: clients that go on whatever happens; default: a group "
+        "of writers on each of `nodes`, A, B, ..., of `threads` in all",
+    )
+    fault: tuple[RigFault, ...] = Field(
+        (), description="what is broken in this load, beside the faults of the experiment"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -176,6 +185,25 @@ class Load(Table):
             return self.large is not None and inner in self.large.model_fields_set
         kinds = [kind for kind, keys in _BELONGS.items() if first in keys]
         return not kinds or kinds[0] == self.tool or (self.script is None and kinds[0] == self.kind)
+
+    @property
+    def groups(self) -> tuple[ClientGroup, ...]:
+        """The clients of a load with faults."""
+        if self.group:
+            return self.group
+        count = len(self.nodes)
+        return tuple(
+            ClientGroup(name=name, node=node, threads=len(range(place, self.threads, count)))
+            for place, (name, node) in enumerate(
+                zip(string.ascii_uppercase, self.nodes, strict=False)
+            )
+            if place < self.threads
+        )
+
+    @property
+    def clients(self) -> int:
+        """Clients in all."""
+        return sum(group.threads for group in self.group) if self.group else self.threads
 
     @property
     def each(self) -> int | None:

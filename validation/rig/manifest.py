@@ -46,6 +46,9 @@ _PURPOSES = {
     "experiment.toml": "the experiment as it was run",
     "runs.jsonl.gz": "a line per attempt: gates, growth of all counters, errors",
     "state.json.gz": "machine, clusters with versions and variables, pings of every layout",
+    "checks.csv": "of runs with faults: rows node by node at the end, and the machine",
+    "series": "of runs with faults: every attempt of every client, figures by seconds, and all "
+    "lines of the servers' logs",
     "transactions": "every transaction of the driver, of long runs commits over time",
 }
 _OF_A_CLUSTER = (
@@ -197,7 +200,7 @@ def repeatability(entries: Iterable[Entry], runs: Mapping[str, Run]) -> dict[str
 
 def _figure(load: Load) -> str:
     """The column that tells most: what the load was told is none."""
-    if load.each is not None:
+    if load.each is not None or load.fault:
         return "seconds"
     if load.large is not None:
         return "update_s"

@@ -76,6 +76,12 @@ class NamespaceHost(RigHost):
         """Every step on the way replaces the one before: a server's process id is known."""
         return self.in_network(chroot_command(self._rootfs, argv, self._mounts))
 
+    def signal(self, number: signal.Signals) -> None:
+        """Send the server a signal: it is a child of this process, and its number no other's."""
+        if self._server is None or self._server.poll() is not None:
+            raise RigError(f"the server of {self.name} is not running")
+        self._server.send_signal(number)
+
     def _cpu_s(self, pid: int) -> float:
         return cpu_seconds(pid)
 
@@ -134,6 +140,7 @@ class Namespaces(RigEngine):
 
     name: EngineName = "netns"
     subnet = "10.77.0"
+    breaks = True
 
     def __init__(self, rootfs: Path, *, delay_method: DelayMethod | None = None) -> None:
         super().__init__(delay_method)

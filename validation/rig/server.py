@@ -171,6 +171,12 @@ class RigServer:
         filled = [*self._program.initialise, f"--datadir={self._data}"]
         self.host.run(filled, timeout_s=INITIALISE_S)
 
+    def print_of(self, *more: str, timeout_s: float = START_S) -> str:
+        """What the server's program prints when it only does what the arguments say, and ends."""
+        # On the shell's part its two outputs are one.
+        command = ["sh", "-c", 'exec "$@" 2>&1', "rig", *self.command, *more]
+        return self.host.run(command, timeout_s=timeout_s)
+
     def start(self, *more: str, timeout_s: float = START_S) -> None:
         """Start and wait until it answers; else RigError has the end of its log."""
         from pymysql.err import MySQLError

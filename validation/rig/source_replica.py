@@ -56,6 +56,16 @@ class AsynchronousCluster(RigCluster):
             replica.query(follow, "start replica")
         await_condition("all replicas connected", lambda: self.health().ok, CONNECT_S)
 
+    def rejoin(self, server: RigServer) -> None:
+        """Start a server; a replica goes on by itself."""
+        server.start(*([] if self.mariadb else ["--log-error-verbosity=3"]))
+
+    def speak_up(self) -> None:
+        """With notes, which tell of replicas that come and go."""
+        for server in self.nodes:
+            verbose = "log_warnings=4" if self.mariadb else "log_error_verbosity=3"
+            server.query(f"set global {verbose}")
+
     def replication_health(self) -> Health:
         """Whether the replicas' threads run."""
         facts = {server.name: self.replica_status(server) for server in self.nodes[1:]}

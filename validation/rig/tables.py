@@ -8,7 +8,7 @@ from simrep.rig.cluster import RigCluster
 from simrep.rig.load import LargeTransaction, Load
 from simrep.rig.server import RigServer
 from simrep.rig.tools import sysbench_command
-from simrep.rig.transactions import DATABASE
+from simrep.rig.transactions import ATTEMPTS, DATABASE, USER
 
 __all__ = [
     "Tables",
@@ -58,6 +58,18 @@ def tables(load: Load) -> Tables:
         shown = _SHOWN.get(load.script)
         sums = " + ".join(f"(select {shown} from {name})" for name in names)
         return Tables((), (), f"select {figures}", f"select {sums} as total" if shown else "")
+    if load.fault:
+        own = "id bigint not null auto_increment primary key, client int not null"
+        more = "sequence int not null, pad char(60) not null, key (client, sequence)"
+        return Tables(
+            create=(
+                f"create table if not exists {ATTEMPTS} ({own}, {more}) default charset=latin1",
+                f"create user if not exists {USER}@localhost identified by '{USER}'",
+                f"grant all on {DATABASE}.* to {USER}@localhost",
+            ),
+            empty=(f"delete from {ATTEMPTS}",),
+            fingerprint=f"select count(*) as number, sum(sequence) as total from {ATTEMPTS}",
+        )
     if load.kind == "update":
         rows = ",".join(f"({number},0)" for number in range(1, load.existing_rows + 1))
         return Tables(
@@ -105,7 +117,7 @@ def table_keys(load: Load) -> dict[str, tuple[int | str, ...]]:
             "sysbench": (load.script, load.tables, load.table_rows)
         }
     else:
-        keys = {load.kind: ()}
+        keys = {ATTEMPTS if load.fault else load.kind: ()}
     if load.large is not None:
         keys["large"] = (load.large.rows, load.large.value_bytes)
     return keys

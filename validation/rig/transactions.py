@@ -14,9 +14,11 @@ from pathlib import Path
 from simrep.rig.files import write_packed
 
 __all__ = [
+    "ATTEMPTS",
     "CONFLICTS",
     "DATABASE",
     "MOST_RECORDS",
+    "USER",
     "Loaded",
     "Statement",
     "Transaction",
@@ -31,6 +33,11 @@ __all__ = [
 
 DATABASE = "rig"
 """Of all tables of the rig."""
+ATTEMPTS = "attempts"
+"""The table of loads with faults: every row has the number of its client and of its transaction."""
+USER = "app"
+"""Of clients that meet faults, and its password: without the privileges of an administrator, for
+servers refuse others than these."""
 CONFLICTS = (1020, 1180, 1205, 1213, 3101)
 """Errors that transactions of concurrent writers may get: changed since read, error at commit, lock
 wait time-out, deadlock, refused by the group."""
