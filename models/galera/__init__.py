@@ -119,7 +119,10 @@ class Galera(Model):
             "cut", "loss", "jitter",
         }
     )  # fmt: skip
-    operations: ClassVar = OPERATIONS
+    operations: ClassVar = OPERATIONS | {"set"}
+    dynamic: ClassVar[frozenset[str]] = frozenset(
+        {"wsrep_slave_threads", "gcs.fc_limit", "gcs.fc_factor"}
+    )
     node_costs: ClassVar[bool] = True
     node_options: ClassVar[frozenset[str]] = frozenset({"pc.weight"})
     arbitrators: ClassVar[bool] = True
@@ -251,7 +254,11 @@ class Galera(Model):
 
     def operate(self, operation: Operation) -> None:
         """See ``Model.operate``."""
-        self._maintenance.operate(operation)
+        if operation.what == "set":
+            assert self._changes is not None
+            self._changes.set_options(operation)
+        else:
+            self._maintenance.operate(operation)
 
     @staticmethod
     def describe(message: Any) -> MessageText:

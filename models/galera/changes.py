@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from simrep.modelling import Change, Cluster
+from simrep.modelling import Change, Cluster, Operation, ScenarioError
 from simrep.models.galera.gcomm.membership import Membership
 from simrep.models.galera.gcomm.primary import PrimaryOptions
 
@@ -87,6 +87,16 @@ class Changes:
             self._begin(change.node, change.transfer_s)
         else:
             self._end(change.node, change.what)
+
+    def set_options(self, operation: Operation) -> None:
+        """``SET GLOBAL`` on running servers; one that starts anew has what its file says."""
+        for index in operation.nodes:
+            if index in self._remains:
+                name = self._node(index).name
+                raise ScenarioError(
+                    operation.told.path, f"{name!r} is away at {operation.at_s:g} s"
+                )
+            self._node(index).set_options(operation.options)
 
     def _bootstrap(self, change: Change) -> None:
         """Make a part of the group primary by hand; a server that is away starts as such."""

@@ -28,7 +28,8 @@ class FlowControl:
     """
 
     __slots__ = (
-        "_caught_up", "_offset", "_options", "_send", "_send_monitor", "_stops", "_view",
+        "_caught_up", "_offset", "_options", "_send", "_send_monitor", "_size",
+        "_stops", "_view",
         "lower", "received", "sent", "stopping", "upper",
     )  # fmt: skip
 
@@ -50,7 +51,13 @@ class FlowControl:
         self._send = send
 
     def _set_limits(self, size: int) -> None:
+        self._size = size
         self.upper, self.lower = receive_queue_limits(self._options, size)
+
+    def set_options(self, options: GaleraOptions) -> None:
+        """``gcs.fc_limit`` and ``gcs.fc_factor`` are others: from the next writeset on."""
+        self._options = options
+        self._set_limits(self._size)
 
     def grown(self, queue: int) -> None:
         """The receive queue has grown to ``queue`` writesets."""

@@ -114,6 +114,7 @@ class ReturningNode(GaleraNode):
         self._prepared = False  # its storage engine runs
         self._expected: NodeState | None = None
         self._applies = False  # what it has missed; until then it keeps it
+        self._surplus = 0  # appliers that end after their next writeset
         self._missed: list[Ordered] = []
         self._streams: Streams = {}  # of which its disk has fragments
         self._gives = False
@@ -436,6 +437,29 @@ class ReturningNode(GaleraNode):
         self.take(missed)
         self.views.close_orphans_at(self._expected.position)
         self.apply_monitor.when_left(self._expected.position, self._has_it, attempt)
+
+    def set_options(self, options: GaleraOptions) -> None:
+        """Options are set while it runs (``wsrep_slave_threads_update``, ``gcs_param_set``).
+
+        New appliers begin at once; those that are too many end after their next writeset.
+        """
+        self.flow_control.set_options(options)
+        more = options.applier_threads - self._appliers
+        self._surplus = max(0, -more)
+        if more <= 0:
+            return
+        self._appliers += more
+        self._idle_appliers += more
+        for _ in range(min(len(self._recv_q), self._idle_appliers)):
+            self._idle_appliers -= 1
+            self.host.run(self._certification.cost(), self._fetch)
+
+    def _next_writeset(self) -> None:
+        if self._surplus:
+            self._surplus -= 1
+            self._appliers -= 1
+        else:
+            super()._next_writeset()
 
     def take(self, missed: Sequence[Ordered]) -> None:
         """See ``Recipient.take``."""

@@ -83,6 +83,7 @@ from simrep.modelling import (
 from simrep.modelling.closed_form import ClosedForm
 from simrep.models.group_replication.gcs.texts import SAID, TERMS, describe_message
 from simrep.models.mysql.server import ERRORS
+from simrep.models.mysql.set_options import APPLIER_RESTARTS, away
 from simrep.models.mysql.table_changes import check_table_change
 
 from .changes import Changes
@@ -132,7 +133,15 @@ class GroupReplication(Model):
             "promote", "cut", "loss", "jitter",
         }
     )  # fmt: skip
-    operations: ClassVar = frozenset({"ddl"})
+    operations: ClassVar = frozenset({"ddl", "set"})
+    dynamic: ClassVar[frozenset[str]] = frozenset(
+        f"group_replication_flow_control_{name}"
+        for name in (
+            "mode", "certifier_threshold", "applier_threshold", "hold_percent", "release_percent",
+            "min_quota", "min_recovery_quota", "max_quota", "member_quota_percent",
+        )
+    )  # fmt: skip
+    static: ClassVar[Mapping[str, str]] = {"replica_parallel_workers": APPLIER_RESTARTS}
     node_options: ClassVar[frozenset[str]] = frozenset({"group_replication_member_weight"})
     said: ClassVar[Mapping[str, str]] = SAID
     terms: ClassVar[Mapping[str, str]] = TERMS
@@ -310,8 +319,15 @@ class GroupReplication(Model):
         self._changes.change(change)
 
     def operate(self, operation: Operation) -> None:
-        """Let an operator change a table on a member that takes writes."""
+        """Let an operator set options, or change a table on a member that takes writes."""
         assert self._changes is not None
+        if operation.what == "set":
+            for node in operation.nodes:
+                changing = self._changes.member(node)
+                if not changing.server.alive:
+                    raise away(operation, changing.server.name)
+                changing.flow_control.set_options(operation.options)
+            return
         member = self._changes.member(operation.nodes[0])
         told = check_table_change(
             operation, self._options, member.server.name if member.read_only else ""

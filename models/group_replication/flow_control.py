@@ -43,6 +43,13 @@ class FlowControl:
         self.quota = options.flow_control_max_quota if self._active else 0
         self.waits, self.wait_s = 0, 0.0  # transactions that had to wait, and how long in sum
 
+    def set_options(self, options: GroupReplicationOptions) -> None:
+        """Options are set while the member runs: they count from the next statistics on."""
+        self._options = options
+        self._active = options.flow_control_mode == "QUOTA"
+        if not self._active:
+            self.quota = self._holds = 0
+
     def admit(self) -> bool:
         """Count a transaction; whether it may go on without a wait."""
         self._used += 1

@@ -83,6 +83,23 @@ class Acknowledgements:
         self.backtraverse = 0  # waits for an earlier position than that of all who waited
         self.requests = 0  # acknowledgements asked for
 
+    def set_options(self, count: int, timeout_s: float) -> None:
+        """Others are to wait for so many replicas, and so long, from now on.
+
+        What fewer replicas now suffice for is decided at once (``setWaitSlaveCount``).
+        Simplified: those who wait already do so for as long as those who come later.
+        """
+        if timeout_s < self._timeout_s:  # the timer that runs would be too late
+            self._clock.at(self._clock.now + timeout_s, self._time_is_over)
+        self._timeout_s = timeout_s
+        if count == self._count:
+            return
+        self._count = count
+        known = sorted(self._acknowledged, reverse=True)
+        self._agreed = known[count - 1] if count <= len(known) else 0
+        if self.on and self._agreed > self._replied:
+            self._decide(self._agreed)
+
     # -- the binary log --------------------------------------------------------------------------
 
     def written(self, position: int) -> None:

@@ -210,6 +210,11 @@ class SemisyncSource(BinlogSource):
             "on asynchronously"
         )
 
+    def set_options(self, options: SemisyncOptions) -> None:
+        """Options are set while it runs; also for the time when it has become the source."""
+        self._options = options
+        self.acknowledgements.set_options(options.wait_for_replica_count, options.timeout * _MS)
+
     def counters(self) -> dict[str, Any]:
         """Status variables, and one more that no server has."""
         return {**self.acknowledgements.counters(), "Unacknowledged_commits": self.unacknowledged}

@@ -87,11 +87,14 @@ class Operation:
         Positions of the nodes that it is done on.
     told : OperationTable
         What it is (``told.what``), and all that the scenario says of it.
+    options : BaseModel or None
+        Of ``set``: all options as they are from then on, of the type ``Model.Options``.
     """
 
     at_s: float
     nodes: tuple[int, ...]
     told: OperationTable
+    options: Any = None
 
     @property
     def what(self) -> OperationWord:
@@ -231,6 +234,11 @@ class Model(ABC):
     without that word cuts are played up to ``silence_limit_s``."""
     operations: ClassVar[frozenset[OperationWord]] = frozenset()
     """What its operators may do, by the words of ``OperationTable.what``: ``operate`` does it."""
+    dynamic: ClassVar[frozenset[str]] = frozenset()
+    """Options that operators may set on its running servers, in the product's spelling; with any,
+    ``operations`` has the word ``set``."""
+    static: ClassVar[Mapping[str, str]] = {}
+    """Why one might take some others for such, and what setting them takes."""
     said: ClassVar[Mapping[str, str]] = {}
     """How it says what its servers note, by the words of a time line: ``"suspect": "{node} finds
     {of} unreachable"``. Words that are not here are told as for all models."""

@@ -14,17 +14,20 @@ from pydantic import BaseModel
 from simrep.contract.faults import check_faults, check_operations, noticed
 from simrep.contract.model import Change, Leader, Model, Operation, Setup
 from simrep.contract.registry import find_model, model_names, models_that
+from simrep.contract.settings import options_after
 from simrep.errors import ScenarioError, nearest
 from simrep.kernel.build import BUILD
 from simrep.scenario.cluster import DEFAULT_MACHINE, MachineTable
 from simrep.scenario.fault_checks import server_changes
 from simrep.scenario.faults import ChangeWord
 from simrep.scenario.network import paths
+from simrep.scenario.operation import OperationTable
 from simrep.scenario.options import by_spelling, in_product_spelling, resolve, version_defaults
 from simrep.scenario.pack import Pack, load_pack
 from simrep.scenario.problems import dotted, spellings
 from simrep.scenario.proxy import ProxyTable
 from simrep.scenario.schema import Scenario
+from simrep.scenario.settings import SettingTable
 from simrep.scenario.workload import WorkloadTable
 from simrep.workload.classes import TransactionClass
 from simrep.workload.workload import Arrivals, Loop, Workload
@@ -116,7 +119,7 @@ def setup_of(scenario: Scenario) -> Setup:
         paths=links,
         workload=_workload(scenario, model, options, eventful=eventful),
         changes=_changes(scenario),
-        operations=_operations(scenario),
+        operations=_operations(scenario, model, options),
         noticed=eventful,
         versions=_versions(scenario, pack),
         pack=pack,
@@ -372,18 +375,23 @@ def _changes(scenario: Scenario) -> tuple[Change, ...]:
     )
 
 
-def _operations(scenario: Scenario) -> tuple[Operation, ...]:
+def _operations(scenario: Scenario, model: type[Model], options: Any) -> tuple[Operation, ...]:
     """What operators do, in the order of time."""
     names = scenario.node_names
-    listed = (
-        Operation(one.at_s, tuple(map(names.index, one.on(names, scenario.arbitrators))), one)
-        for one in scenario.operations
-        if one.what != "procedure"  # that is played here: see ``runs.procedures``
-    )
-    return tuple(sorted(listed, key=_begin_s))
+    listed: list[Operation] = []
+    done: dict[str, Any] = {}
+    for one in sorted(scenario.operations, key=_begin_s):
+        if one.what == "procedure":  # that is played here: see ``runs.procedures``
+            continue
+        after = None
+        if isinstance(one, SettingTable):
+            after, done = options_after(one, model, options, done)
+        nodes = tuple(map(names.index, one.on(names, scenario.arbitrators)))
+        listed.append(Operation(one.at_s, nodes, one, after))
+    return tuple(listed)
 
 
-def _begin_s(operation: Operation) -> float:
+def _begin_s(operation: OperationTable) -> float:
     return operation.at_s
 
 
