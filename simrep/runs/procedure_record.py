@@ -46,8 +46,10 @@ class StepRecord:
     stall_s : Spread
         The longest time between two successive commits of transactions that write; of a load that
         only reads, between its reads.
+    stall_began_s : Spread
+        When that began, in simulated seconds.
     throughput_tps, worst_tps : Spread
-        Commits per second of the step, and of its worst second.
+        Commits per second of the step, and of its worst second, whenever that begins.
     errors : Spread
         How often clients met an error.
     """
@@ -63,6 +65,7 @@ class StepRecord:
     duration_s: Spread = NEVER
     serving: Spread = NEVER
     stall_s: Spread = NEVER
+    stall_began_s: Spread = NEVER
     throughput_tps: Spread = NEVER
     worst_tps: Spread = NEVER
     errors: Spread = NEVER
@@ -76,6 +79,7 @@ class StepRecord:
         return replace(
             self,
             stall_s=seen.stall_s,
+            stall_began_s=seen.stall_began_s,
             throughput_tps=seen.throughput_tps,
             worst_tps=seen.worst_tps,
             errors=seen.errors,
@@ -160,6 +164,7 @@ class _Seen:
     """What clients saw between two times."""
 
     stall_s: Spread
+    stall_began_s: Spread
     throughput_tps: Spread
     worst_tps: Spread
     errors: Spread
@@ -170,16 +175,20 @@ class _Seen:
         writers = attempts.of(writes=True)
         those = (writers if len(writers) else attempts).commits_s
         inside = those[(those > from_s) & (those < to_s)]
-        gaps = np.diff(np.concatenate(([from_s], inside, [to_s])))
+        edges = np.concatenate(([from_s], inside, [to_s]))
+        gaps = np.diff(edges)
         ended = attempts.between(from_s, to_s)
-        whole = int((to_s - from_s) / _SECOND_S)
+        commits = ended.commits_s
         worst = NEVER
-        if whole:
-            seconds, _ = np.histogram(ended.commits_s, whole, (from_s, from_s + whole * _SECOND_S))
-            worst = Spread.of(float(seconds.min()) / _SECOND_S)
+        if to_s - from_s >= _SECOND_S:
+            begins = np.concatenate(([from_s], commits[commits <= to_s - _SECOND_S]))
+            held = np.searchsorted(commits, begins + _SECOND_S)
+            held -= np.searchsorted(commits, begins, side="right")
+            worst = Spread.of(float(held.min()) / _SECOND_S)
         return cls(
             stall_s=Spread.of(float(gaps.max())),
-            throughput_tps=_rate(len(ended.commits_s), from_s, to_s),
+            stall_began_s=Spread.of(float(edges[gaps.argmax()])),
+            throughput_tps=_rate(len(commits), from_s, to_s),
             worst_tps=worst,
             errors=Spread.of(float(sum(one.times for one in ended.errors()))),
         )

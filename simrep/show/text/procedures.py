@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
+from rich.console import Group
 from rich.table import Table
 
 from simrep.measure.spread import Spread
@@ -11,8 +12,17 @@ from simrep.measure.units import duration, number
 from simrep.runs.procedure_record import ProcedureRecord
 from simrep.show.text.faults import spread_text
 from simrep.show.text.layout import table
+from simrep.show.text.plan import answer_tables
+from simrep.show.views import tables
+from simrep.whatif.plan.rolling_restart import RollingRestart
 
 __all__ = ["procedure_heading", "steps_table"]
+
+
+@tables.register(RollingRestart)
+def rolling_restart_tables(answer: RollingRestart) -> Group:
+    """A row per node."""
+    return answer_tables(answer, steps_table(answer.record, begins=False))
 
 
 def procedure_heading(one: ProcedureRecord) -> str:
@@ -29,17 +39,18 @@ def procedure_heading(one: ProcedureRecord) -> str:
     return f"{what}{name}: {spread_text(one.total_s)} in all, {reduced}; {told}"
 
 
-def steps_table(one: ProcedureRecord) -> Table:
+def steps_table(one: ProcedureRecord, *, begins: bool = True) -> Table:
     """Where the time of every step goes, and what clients saw of it."""
     moves = any(step.promoted for step in one.steps.values())
     heads = (
-        *("node", "from (s)", *(("promoted",) if moves else ()), "stops", "down", "back", "in all"),
+        *("node", *(("from (s)",) if begins else ()), *(("promoted",) if moves else ())),
+        *("stops", "down", "back", "in all"),
         *("serving", "stall", "worst s", "errors"),
     )
     rows = (
         (
             step.node,
-            f"{step.began_s.median:.5g}",
+            *((f"{step.began_s.median:.5g}",) if begins else ()),
             *((", ".join(step.promoted) or "-",) if moves else ()),
             _known(step.stop_s),
             _known(step.down_s),
@@ -52,7 +63,7 @@ def steps_table(one: ProcedureRecord) -> Table:
         )
         for step in one.steps.values()
     )
-    return table(heads, "lrlr" if moves else "lr", rows, edges=True)
+    return table(heads, f"l{'r' * begins}{'l' * moves}r", rows, edges=True)
 
 
 def _known(spread: Spread) -> str:

@@ -299,5 +299,36 @@ QUESTIONS = (
             repeated(8),
         ),
     ),
+    Question(
+        "rolling-restart",
+        "simrep.whatif.plan.rolling_restart:rolling_restart",
+        "How long a restart of one node after the other takes, and what clients see of it.\n\n"
+        "Example: simrep plan cluster.toml rolling-restart --down 30s",
+        (
+            Option(
+                "down_s",
+                "How long each node is down on purpose: 30s, 5min.",
+                "time",
+                "5s",
+                metavar="TIME",
+                flag="down",
+            ),
+            Option(
+                "pause_s",
+                "How long the operator waits when a node is back, before the next one.",
+                "time",
+                "2s",
+                metavar="TIME",
+                flag="pause",
+            ),
+            Option(
+                "nodes",
+                "In which order; default: the first one last.",
+                "names",
+                metavar="LIST",
+            ),
+            repeated(4, least=1),
+        ),
+    ),
 )
 """In the order of the help."""
