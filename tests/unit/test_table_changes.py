@@ -319,7 +319,13 @@ def test_a_replica_that_comes_back_applies_it_again() -> None:
         ("group_replication", {"node": "n3"}, {}, "'n3' is read-only"),
         ("standalone", {"method": "TOI"}, {}, "is of Galera alone"),
         ("semisync", {"kind": "inplace"}, {"version": "mysql-5.5"}, "'inplace' does not exist"),
-        ("standalone", {"kind": "instant"}, {"version": "mysql-5.6"}, "'instant' does not exist"),
+        ("standalone", {"kind": "instant"}, {"version": "mysql-5.7"}, "'instant' does not exist"),
+        (
+            "group_replication",
+            {"kind": "instant"},
+            {"version": "mysql-5.7.17"},
+            "'instant' does not exist",
+        ),
     ],
 )
 def test_what_a_server_would_refuse_is_an_error(
