@@ -131,7 +131,11 @@ class MemberStates:
             member: MemberState.SYNCED if member in self._arbitrators else _state(report, best)
             for member, report in reports.items()
         }
-        self._more = {member: more for member, more in self._more.items() if member in reports}
+        self._more = {
+            member: more
+            for member, more in self._more.items()
+            if self._states.get(member) == MemberState.DONOR
+        }
         self._donors = {
             member: report.donor
             for member, report in reports.items()

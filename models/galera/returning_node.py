@@ -121,8 +121,7 @@ class ReturningNode(GaleraNode):
         self._requests = 0  # to be out of flow control, and whoever waits for an answer
         self._asked: dict[int, Callable[[bool], object]] = {}
         self._desyncs = 0  # how often somebody has it
-        self._stands = 0  # how many have it stand still, and from where on
-        self._stands_after = 0
+        self._stands = self._stands_after = 0  # how many have it stand still, and from where on
         # Messages since it was asked to; of a node that asks, how many of them are in the state.
         self._given_since = self._contained = 0
         self._waiting: list[tuple[Callable[[Ordered], None], Ordered]] | None = None
@@ -607,7 +606,8 @@ class ReturningNode(GaleraNode):
     def resync(self) -> None:
         """Be in flow control again, as soon as nobody else has it out."""
         self._desyncs -= 1
-        self.sender.control(Control(Kind.JOIN, self.index))
+        if self.states.own == MemberState.DONOR:  # else it has lost the state meanwhile
+            self.sender.control(Control(Kind.JOIN, self.index))
 
     def given(self) -> None:
         """See ``Donor.given``."""

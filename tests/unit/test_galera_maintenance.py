@@ -185,6 +185,21 @@ def test_desync_twice_is_undone_twice() -> None:
     assert synced_s > END_S
 
 
+def test_a_node_that_is_cut_off_while_it_is_out_of_flow_control_comes_back() -> None:
+    """It is out of it twice, loses the state, and gets that as any other node does."""
+    result = run(
+        DESYNC | {"name": "long", "until_s": 10.0},
+        FTWRL | {"name": "short", "until_s": 9.5},
+        fault=[{"what": "cut", "node": "n3", "at_s": 2.0, "until_s": 9.0}],
+        run={"duration_s": 16.0},
+        think_time_ms=100.0,
+    )
+    assert len(noted(result, "n3", "joiner")) == 1
+    assert noted(result, "n3", "synced")[-1] > noted(result, "n3", "joiner")[0]
+    committed = {one["wsrep_last_committed"] for one in result.counters.values()}
+    assert max(committed) - min(committed) <= 4
+
+
 def test_a_node_that_is_away_refuses() -> None:
     result = run(DESYNC | {"until_s": 5.0}, fault=[{"what": "kill", "node": "n3", "at_s": 0.5}])
     assert len(noted(result, "n3", "refused")) == 1
