@@ -110,7 +110,8 @@ def _felt_panel(axes: Axes, answer: Rejoin) -> None:
     names: list[str] = []
     for part, name in FELT.items():
         seen = {on: answer.played.latency_s(part, on) for on in ("donor", "others")}
-        if not any(seconds >= SHORT_S for seconds, _ in seen.values()):
+        short_s = SHORT_S * len(answer.played.returns)
+        if not any(seconds >= short_s for seconds, _ in seen.values()):
             continue
         row = len(names)
         names.append(name)

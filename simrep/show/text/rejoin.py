@@ -101,7 +101,7 @@ def _felt(answer: Rejoin) -> Iterator[tuple[str, ...]]:
             for percent, least in ((95.0, _FEWEST), (99.0, 5 * _FEWEST)):
                 known = count >= least
                 cells.append(duration(np.percentile(latencies, percent)) if known else "-")
-        if length_s >= SHORT_S:
+        if length_s >= SHORT_S * len(answer.played.returns):
             yield tuple(cells)
 
 

@@ -35,7 +35,7 @@ __all__ = ["Kept", "PlayedWay", "Rejoin", "ReturnRules", "planned_return", "retu
 Counters = Mapping[str, Mapping[str, float]]
 
 _MOST_COMMITS = 6_000  # of a run, about
-_ABSENCE_S = (1.5, 6.0)
+_ABSENCE_S = (3.0, 6.0)
 _COPIES_S = (1.0, 2.0)  # of replications in turn: the difference tells what a byte takes
 _JOINS_S = 12.0  # a node that has asked comes back within this, but for copies and what it applies
 _CATCHES_UP = 3.0  # times the absence: whoever takes longer may never catch up
@@ -285,7 +285,7 @@ def planned_return(
     disk_mb_s : float, optional
         For a copy by hand, what disks read and write, in MB per second.
     replications : int, optional
-        2 to 4 if not given, the fewer the more is committed.
+        3 or 4 if not given, the fewer the more is committed.
     confidence, seed, executor, progress
         Those of :func:`simrep.plan`.
     """
@@ -308,7 +308,7 @@ def planned_return(
         ways.append(rules.copies)
     if replications is None:
         affordable = _MOST_WORK / (rate_tps * _RUN_S * len(ways))
-        replications = max(2, min(4, int(affordable)))
+        replications = max(3, min(4, int(affordable)))
     tasks: list[list[tuple[Any, ...]]] = []
     for way in ways:
         length_s = way.absence_s if way.copies else absence_s

@@ -123,6 +123,9 @@ def notes_of(answer: Rejoin, rate_tps: float, size_bytes: float) -> tuple[str, .
             f"It applies hardly more than arrives ({number(applied)} and {number(arrives)} per "
             "second): a little more load, and it never catches up."
         )
+    lone = answer.follows is None or answer.copies is None
+    if lone and answer.away_s is not None and rules.copies is not None:
+        notes.append("The other way was not simulated: its times are not known (-).")
     return (*notes, *rules.notes)
 
 

@@ -268,15 +268,15 @@ class _Reading:
         attempts = self._run.attempts
         assert attempts is not None, "there is a fault"
         writes = attempts.of(writes=True)
+        gone_s = self._leave_s + min(_GONE_S, self._asked.away_s / 2.0)
         parts = [
             ("before", 0.5, self._leave_s),
-            ("away", self._leave_s + min(_GONE_S, self._asked.away_s / 2.0), self._back_s),
+            ("away", gone_s, self._back_s),
             ("joins", self._back_s, asked_s),
             ("copies", asked_s, copied_s),
             ("prepares", asked_s if isnan(copied_s) else copied_s, ready_s),
             ("applies", ready_s, ends_s),
         ]
-        middle_s = self._leave_s + 0.4 * self._asked.away_s
         started_s = min(
             one.at_s for one in self._noted if one.node == self._node or self._node in one.of
         )
@@ -290,7 +290,7 @@ class _Reading:
             synced_s=synced_s - self._back_s,
             lacks=lacks,
             net_tps=net_tps,
-            missed_tps=self._growth(middle_s, self._back_s),
+            missed_tps=self._growth(gone_s, self._back_s),
             copy_tps=self._growth(asked_s, copied_s),
             arrive_tps=_rate(writes, ready_s, ends_s),
             size_bytes=size_bytes,
