@@ -278,7 +278,7 @@ class Asynchronous(Model):
         waits = {"read_your_writes": "gtid-wait"}
         return (
             ReadLevel(name="no wait", sees="any", clients={"read_your_writes": "none"}),
-            ReadLevel(name="WAIT_FOR_EXECUTED_GTID_SET", sees="own", clients=waits),
+            ReadLevel(name="GTID wait", sees="own", clients=waits),
         )
 
     @staticmethod

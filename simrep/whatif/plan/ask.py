@@ -32,8 +32,8 @@ def plan(
         What :func:`simrep.run` takes.
     question : str
         One of ``rtt``, ``clients``, ``capacity``, ``appliers``, ``transaction``, ``rate``,
-        ``headroom``, ``traffic``, ``product``, ``rolling-restart``, or one that the model of the
-        scenario answers (``Model.questions``).
+        ``headroom``, ``traffic``, ``product``, ``rolling-restart``, ``reads``, or one that
+        the model of the scenario answers (``Model.questions``).
     **options
         Those of the question:
 
@@ -48,7 +48,8 @@ def plan(
         - ``traffic``: ``prices`` (a CSV file);
         - ``product``: ``regions``, ``writes``, ``objective``, ``durability``, ``rto_s``, ``rpo``,
           ``rtts``, ``zone_rtt_ms``;
-        - ``rolling-restart``: ``down_s``, ``pause_s``, ``nodes``.
+        - ``rolling-restart``: ``down_s``, ``pause_s``, ``nodes``;
+        - ``reads``: ``rtts`` (milliseconds), ``loads`` (multiples of the writers), ``readers``.
 
         Of all: ``seed``, ``replications`` (of searches: the most at one value), ``confidence``,
         ``jobs``, ``executor``, ``progress``; of searches and ``rate``: ``precision``, the ratio of

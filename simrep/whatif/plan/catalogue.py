@@ -330,5 +330,35 @@ QUESTIONS = (
             repeated(4, least=1),
         ),
     ),
+    Question(
+        "reads",
+        "simrep.whatif.plan.reads:weighed_reads",
+        "What a consistency of reads costs, and how stale reads are without it.\n\n"
+        "Example: simrep plan cluster.toml reads --rtts 1,10,50 --plot reads.png",
+        (
+            Option(
+                "rtts",
+                "Round trips in ms: 1,10,50; the answer is about the first. Default: that of the "
+                "scenario, a quarter, and four times as much.",
+                "names",
+                metavar="LIST",
+            ),
+            Option(
+                "loads",
+                "Writers, as multiples of the scenario's; the answer is about the first. Default: "
+                "1,0.5,2.",
+                "names",
+                metavar="LIST",
+            ),
+            Option(
+                "readers",
+                "Where nobody only reads: how many readers to add on each node without writers.",
+                "count",
+                4,
+                least=1,
+            ),
+            repeated(4),
+        ),
+    ),
 )
 """In the order of the help."""
