@@ -302,7 +302,7 @@ QUESTIONS = (
     Question(
         "rolling-restart",
         "simrep.whatif.plan.rolling_restart:rolling_restart",
-        "How long a restart of one node after the other takes, and what clients see of it.\n\n"
+        "How long a restart of one node after the other takes, and what it stalls.\n\n"
         "Example: simrep plan cluster.toml rolling-restart --down 30s",
         (
             Option(
