@@ -21,38 +21,18 @@ from .group import GroupMember
 from .member_states import NOBODY, Grant, MemberState, MemberStates, Report, named_donors
 from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions
+from .own_actions import Answer, Desync
 from .recovery import Durability, Remains
 from .state_exchange import StateExchange
 from .state_transfer import IncrementalTransfer, TimedTransfer, TransferPlan, WholeTransfer
+from .stream_appliers import known_parts
 from .views import NodeViews
 from .writeset import Control, Kind, Ordered, StateRequest, ViewChange
 
 __all__ = ["ReturningNode"]
 
-Streams = Mapping[tuple[int, int], tuple[Ordered, ...]]
-
 _KEPT = (Kind.WRITESET, Kind.LAST_COMMITTED)  # by who lacks the state before them
 _ASK_AGAIN_S = 1.0  # gcs: a request that no donor could be found for (-EAGAIN)
-
-
-class _Answer:
-    """A request at its place in the order, and what follows from it."""
-
-    kind = Kind.REQUEST
-
-    def __init__(self, request: StateRequest, grant: Grant | None) -> None:
-        self.request = request
-        self.grant = grant
-
-
-class _Desync:
-    """A node that leaves flow control, at its place in the order; whether it may."""
-
-    kind = Kind.DESYNC
-
-    def __init__(self, node: int, *, may: bool) -> None:
-        self.node = node
-        self.may = may
 
 
 class ReturningNode(GaleraNode):
@@ -116,7 +96,9 @@ class ReturningNode(GaleraNode):
         self._applies = False  # what it has missed; until then it keeps it
         self._surplus = 0  # appliers that end after their next writeset
         self._missed: list[Ordered] = []
-        self._streams: Streams = {}  # of which its disk has fragments
+        self._streams: Mapping[
+            tuple[int, int], tuple[Ordered, ...]
+        ] = {}  # of which its disk has fragments
         self._gives = False
         self._requests = 0  # to be out of flow control, and whoever waits for an answer
         self._asked: dict[int, Callable[[bool], object]] = {}
@@ -157,7 +139,7 @@ class ReturningNode(GaleraNode):
             self.states.position += 1
         elif kind == Kind.REQUEST:
             grant = self.states.request(message.node, message.seqno, anew=message.anew)
-            message = _Answer(message, grant)
+            message = Answer(message, grant)
         elif kind == Kind.JOIN:
             if not self.states.join(message.node):
                 return
@@ -165,7 +147,7 @@ class ReturningNode(GaleraNode):
             may = self.states.desync(message.node, message.seqno)
             if may is None:
                 return
-            message = _Desync(message.node, may=may)
+            message = Desync(message.node, may=may)
         elif kind == Kind.SYNC and not self.states.sync(message.node):
             return
         super()._deliver(sender, message)
@@ -267,7 +249,7 @@ class ReturningNode(GaleraNode):
             position=position,
             views=self.states.views,
             gcache=self.gcache if keeps else None,
-            streams=_known(self.streams.stored(), position),
+            streams=known_parts(self.streams.stored(), position),
             clean=what == "leave",
         )
 
@@ -420,7 +402,7 @@ class ReturningNode(GaleraNode):
             return
         seconds = 0.0
         if self._anew:
-            seconds = self.writer.recover(_known(state.streams, self.certifier.ordered))
+            seconds = self.writer.recover(known_parts(state.streams, self.certifier.ordered))
         self._given = state.position
         self._adopt(state)
         for stream, parts in state.streams.items():
@@ -613,12 +595,3 @@ class ReturningNode(GaleraNode):
         """See ``Donor.given``."""
         self._gives = False
         self.sender.control(Control(Kind.JOIN, self.index))
-
-
-def _known(streams: Streams, position: int) -> dict[tuple[int, int], tuple[Ordered, ...]]:
-    """Of streams that are open, the parts up to a sequence number."""
-    known = {
-        stream: tuple(part for part in parts if part.seqno <= position)
-        for stream, parts in streams.items()
-    }
-    return {stream: parts for stream, parts in known.items() if parts}

@@ -8,7 +8,7 @@ from simrep.modelling import Decided
 
 from .writeset import Ordered, Part
 
-__all__ = ["StreamApplier", "StreamAppliers"]
+__all__ = ["StreamApplier", "StreamAppliers", "known_parts"]
 
 
 class StreamApplier(Decided):
@@ -122,3 +122,14 @@ class StreamAppliers:
     def __len__(self) -> int:
         """How many streams are open."""
         return len(self._open)
+
+
+def known_parts(
+    streams: Mapping[tuple[int, int], tuple[Ordered, ...]], position: int
+) -> dict[tuple[int, int], tuple[Ordered, ...]]:
+    """Of streams that are open, the parts up to a sequence number."""
+    known = {
+        stream: tuple(part for part in parts if part.seqno <= position)
+        for stream, parts in streams.items()
+    }
+    return {stream: parts for stream, parts in known.items() if parts}

@@ -32,7 +32,7 @@ def product_words() -> list[str]:
     told = [own.name for model in models for own in model.deployments()]
     names = [*(model.name for model in models), *(one.partition(",")[0] for one in told)]
     asked = [question.name for model in models for question in model.questions()]
-    return sorted({*map(str.lower, (*names, *asked)), *MORE} - {"fragment", "timeouts"})
+    return sorted({*map(str.lower, (*names, *asked)), *MORE} - {"fragment", "rejoin", "timeouts"})
 
 
 def option_words() -> set[str]:

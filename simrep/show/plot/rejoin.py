@@ -20,7 +20,7 @@ from simrep.measure.units import duration
 from simrep.show.plot.style import GREY, LIMIT, PALETTE, Sheet, row_axis
 from simrep.show.text.rejoin import FELT, SHORT_S
 from simrep.show.views import plot
-from simrep.whatif.plan.rejoin import Rejoin
+from simrep.whatif.plan.rejoin_answer import Rejoin
 
 __all__ = ["plot_rejoin"]
 

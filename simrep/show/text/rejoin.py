@@ -13,7 +13,7 @@ from simrep.measure.confidence import mean_interval
 from simrep.measure.units import amount, duration, number
 from simrep.show.text.layout import closing, table, title, words
 from simrep.show.views import tables
-from simrep.whatif.plan.rejoin import Rejoin
+from simrep.whatif.plan.rejoin_answer import Rejoin
 from simrep.whatif.plan.return_words import time_of, volume_of
 
 __all__ = ["FELT", "SHORT_S", "rejoin_tables"]

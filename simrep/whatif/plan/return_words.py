@@ -11,7 +11,7 @@ from simrep.measure.confidence import Interval
 from simrep.measure.units import amount, duration, number, size
 
 if TYPE_CHECKING:
-    from simrep.whatif.plan.rejoin import Rejoin
+    from simrep.whatif.plan.rejoin_answer import Rejoin
 
 __all__ = ["notes_of", "sentence_of", "time_of", "volume_of"]
 
