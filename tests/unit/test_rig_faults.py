@@ -202,7 +202,7 @@ def test_clients_without_groups_are_spread_over_the_nodes():
     assert load.clients == 5
 
 
-@pytest.mark.parametrize("name", ["galera-crash"])
+@pytest.mark.parametrize("name", ["galera-crash", "galera-silence", "smoke-faults"])
 def test_what_ships_is_a_scenario_with_the_same_faults(name):
     experiment = load_experiment(name).experiment
     for cell, _ in experiment.cells():
@@ -211,6 +211,7 @@ def test_what_ships_is_a_scenario_with_the_same_faults(name):
         assert [(f.what, f.at_s) for f in scenario.faults] == [
             (f.what, f.at_s) for f in cell.load.fault
         ]
+        assert scenario.cluster.shared_host is (cell.load.name != "power-loss")
         assert scenario.workload.group_names == tuple(g.name for g in cell.load.groups)
         assert scenario.run.duration_s == cell.load.duration_s
 

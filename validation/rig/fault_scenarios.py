@@ -38,6 +38,9 @@ def fault_scenario(experiment: Experiment, cell: Cell, measured: Figures) -> dic
     ]
     scenario["workload"] = {**workload, **own.get("workload", {})}
     scenario["fault"] = [fault.model_dump(exclude_unset=True) for fault in cell.load.fault]
+    if any(fault.what == "power-loss" for fault in cell.load.fault):
+        # One node cannot be without power where all share a machine: each gets one of its own.
+        scenario["cluster"]["shared_host"] = False
     scenario["run"] = {"warmup_s": 0.0, "duration_s": cell.load.duration_s, **own.get("run", {})}
     scenario["cluster"].get("costs", {}).pop("client_us", None)
     return scenario
