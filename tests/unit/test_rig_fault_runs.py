@@ -14,6 +14,7 @@ import pytest
 
 from simrep.data.dataset import load_dataset
 from simrep.rig import fault_run, injector
+from simrep.rig.attempts import WAITING, Attempt, attempts_text, read_attempts
 from simrep.rig.campaign import Campaign
 from simrep.rig.clients import LoadClock
 from simrep.rig.dataset import write_dataset
@@ -24,15 +25,7 @@ from simrep.rig.files import write_packed
 from simrep.rig.injector import Done, Injector
 from simrep.rig.layout import Layout
 from simrep.rig.notes import LogLine, LogWatch, noted
-from simrep.rig.survivors import (
-    WAITING,
-    Attempt,
-    Survivor,
-    SurvivorPlan,
-    attempts_text,
-    read_attempts,
-    run_survivors,
-)
+from simrep.rig.survivors import Survivor, SurvivorPlan, run_survivors
 from tests.fake_cluster import FakeCluster, FakeEngine, FakeNode, World
 from tests.fake_server import FakeServer, listening
 

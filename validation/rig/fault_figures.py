@@ -18,12 +18,12 @@ from simrep.data.removal_metrics import removal_figures
 from simrep.kernel.timeline import Noted
 from simrep.measure.attempts import WAITING as NO_ANSWER
 from simrep.measure.attempts import Attempts
+from simrep.rig.attempts import WAITING, Attempt, read_attempts
 from simrep.rig.cell import Cell, ProductName
 from simrep.rig.injector import Done
 from simrep.rig.journal import Entry
 from simrep.rig.load import Load
 from simrep.rig.notes import LogLine, noted
-from simrep.rig.survivors import WAITING, Attempt, read_attempts
 from simrep.workload.fate import FateCount
 
 __all__ = [

@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from simrep.rig.attempts import WAITING, Attempt, attempts_text, read_attempts
 from simrep.rig.cell import Cell, Run
 from simrep.rig.cluster import RigCluster
 from simrep.rig.driver import conduct
@@ -41,14 +42,7 @@ from simrep.rig.machine import busy_cpu_s, used_by_others, wait_for_quiet
 from simrep.rig.notes import LogLine, LogWatch, noted
 from simrep.rig.processes import used_cpu_s
 from simrep.rig.rows import factor_columns
-from simrep.rig.survivors import (
-    WAITING,
-    Attempt,
-    Survivor,
-    SurvivorPlan,
-    attempts_text,
-    read_attempts,
-)
+from simrep.rig.survivors import Survivor, SurvivorPlan
 from simrep.rig.transactions import ATTEMPTS, DATABASE
 from simrep.workload.fate import FateCount
 
