@@ -40,8 +40,8 @@ def outputs(name):
     return [output for cell in notebook.cells for output in cell.get("outputs", [])]
 
 
-def test_there_are_the_ten_of_them():
-    assert [name[:3] for name in NAMES] == [f"{number:02}-" for number in range(1, 11)]
+def test_there_are_the_eleven_of_them():
+    assert [name[:3] for name in NAMES] == [f"{number:02}-" for number in range(1, 12)]
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ WRITERS = {
 
 ENDINGS = {"--plot": ".svg", "--plot-nodes": ".svg", "--plot-stale": ".svg", "--log": ".csv",
            "--trace": ".json", "--film": ".html"}  # fmt: skip
-READ = {"--mycnf", "--status", "--variables", "--sysbench", "--beside", "--rtts"}
+READ = {"--mycnf", "--status", "--variables", "--sysbench", "--beside", "--rtts", "--prices"}
 NOT_FILES = {("sweep", "--cache"), ("drill", "--cache"), ("rig measure", "--out")}
 """Folders. A cache that cannot be written costs a warning."""
 

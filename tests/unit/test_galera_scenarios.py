@@ -64,11 +64,17 @@ def test_only_galera_4_has_xa_transactions(cluster: dict[str, Any]) -> None:
     assert "no XA transactions" in str(error)
 
 
-@pytest.mark.parametrize("model", ["group_replication", "semisync", "asynchronous", "standalone"])
+@pytest.mark.parametrize("model", ["semisync", "asynchronous", "standalone"])
 def test_other_models_know_no_session_variables(model: str) -> None:
     session = {"session": {"wsrep_trx_fragment_size": 1000}}
     error = problem(small(cluster={"model": model}, workload={"class": [session]}))
     assert error.path == "workload.class.0.session"
+
+
+def test_another_product_has_other_session_variables() -> None:
+    session = {"session": {"wsrep_trx_fragment_size": 1000}}
+    error = problem(small(cluster={"model": "group_replication"}, workload={"class": [session]}))
+    assert error.path == "workload.class.0.session.wsrep_trx_fragment_size"
 
 
 def test_a_wrong_session_variable_is_named() -> None:

@@ -78,7 +78,7 @@ def test_the_schema_has_the_names_that_files_use() -> None:
     schema = json_schema()
     assert set(schema["properties"]) == {
         "name", "description", "cluster", "node", "host", "network", "workload", "proxy", "fault",
-        "replica_cluster", "run",
+        "maintenance", "backup", "setting", "procedure", "replica_cluster", "run",
     }  # fmt: skip
     definitions = schema["$defs"]
     assert {"from", "to"} <= set(definitions["PathTable"]["properties"])
