@@ -156,7 +156,7 @@ def _experiments() -> Iterator[str]:
     plain = {key: value for key, value in plain.items() if _table(value)[0] is None}
     yield from _keys(plain, required=schema["required"])
     yield ""
-    yield from _tables(schema["properties"], schema["$defs"], "")
+    yield from _tables(schema["properties"], schema["$defs"], "", label="experiment-")
 
 
 def _scenario() -> Iterator[str]:
@@ -203,15 +203,20 @@ def _proxies() -> Iterator[str]:
             yield f"\n`{name}` is for {', '.join(f'`{model}`' for model in kind['only'])}."
 
 
-def _tables(properties: Mapping[str, Any], tables: Mapping[str, Any], path: str) -> Iterator[str]:
-    """A section for every table among the properties, and for the tables inside them."""
+def _tables(
+    properties: Mapping[str, Any], tables: Mapping[str, Any], path: str, label: str = ""
+) -> Iterator[str]:
+    """A section for every table among the properties, and for the tables inside them.
+
+    ``label`` begins their labels, which no other page may have.
+    """
     for key, value in properties.items():
         name, is_list = _table(value)
         if name is None:
             continue
         full = f"{path}{key}"
         table = tables[name]
-        yield f'<a id="{full.replace(".", "-")}"></a>\n'
+        yield f'<a id="{label}{full.replace(".", "-")}"></a>\n'
         yield f"## `[[{full}]]`\n" if is_list else f"## `[{full}]`\n"
         yield f"{_sentence(value.get('description') or table['description'])}\n"
         inner = table["properties"]
@@ -223,7 +228,7 @@ def _tables(properties: Mapping[str, Any], tables: Mapping[str, Any], path: str)
         yield ""
         if key == "jitter" and full != "network.jitter":
             continue
-        yield from _tables(inner, tables, f"{full}.")
+        yield from _tables(inner, tables, f"{full}.", label)
 
 
 def _keys(properties: Mapping[str, Any], required: tuple[str, ...] | list[str]) -> Iterator[str]:
