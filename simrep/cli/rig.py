@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from simrep.rig.equipment import ThisMachine
     from simrep.rig.experiment import Experiment
     from simrep.rig.journal import Progress
+    from simrep.rig.predictions import Blind, Prediction
 
 __all__ = ["rig"]
 
@@ -128,6 +129,75 @@ def measure(
         _say("\n".join([*campaign.problems, _summary(campaign)]))
     if not complete or campaign.unusable:
         raise typer.Exit(FAILED)
+
+
+@rig.command()
+def predict(
+    experiment: Annotated[
+        str, typer.Argument(metavar="EXPERIMENT", help="One that ships, or a file (*.toml).")
+    ],
+    runs: Annotated[int, typer.Option(min=2, max=MANY, help="Simulated runs of each cell.")] = 10,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", parser=path_in, help="CSV that is written.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=MANY, help="Processes.")] = 1,
+) -> None:
+    """Predict what an experiment with faults will show, before it is measured.
+
+    [bold]Examples[/bold]
+
+      simrep rig predict galera-crash
+      simrep rig predict mine.toml --runs 20 --out mine.predicted.csv
+    """
+    from simrep.files import write_text
+    from simrep.rig.experiment import load_experiment
+    from simrep.rig.predictions import predict as predicted
+    from simrep.rig.predictions import predictions_text
+    from simrep.runs.executor import workers
+
+    stored = load_experiment(experiment)
+    cells = len(list(stored.experiment.cells()))
+    if out is not None and out.exists():
+        raise SimrepError(f"{out} is there already: predictions are not written anew")
+    found = []
+    each = predicted(stored.experiment, runs, executor=workers(jobs))
+    for number, (label, own) in enumerate(each, 1):
+        _say(f"[{number}/{cells}] {label}")
+        found += own
+    if out is not None:
+        write_text(out, predictions_text(found))
+        return
+    _print_predictions(found)
+
+
+@rig.command()
+def blind(
+    folder: FolderArgument,
+    predicted: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Predictions. Default: those that ship with the experiment."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Judge what was predicted by what was measured later."""
+    from simrep.rig.dataset import experiment_of
+    from simrep.rig.predictions import blind as judged
+    from simrep.rig.predictions import prediction_file, read_predictions
+    from simrep.user_files import read_text
+
+    file = predicted or prediction_file(experiment_of(folder).name)
+    found = judged(folder, read_predictions(read_text(file, str(file))))
+    kinds = ("timers", "slow phases", "processors", "errors of clients")
+    scores = found.scores
+    counts = (scores.timers, scores.slow_phases, scores.processors, scores.codes)
+    if json:
+        print_json({kind: list(own) for kind, own in zip(kinds, counts, strict=True)})
+        return
+    _print_blind(found)
+    told = (f"{right} of {n} {kind}" for kind, (right, n) in zip(kinds, counts, strict=True) if n)
+    print(f"right: {', '.join(told)}")
 
 
 @rig.command()
@@ -295,6 +365,39 @@ def _print_runs(experiment: Experiment) -> None:
         print(f"{cell.label}  {repetitions} x  {cell.nodes} nodes  {options}")
     clusters = len({run.cell.cluster_key for run in runs})
     print(f"{len(runs)} runs on {clusters} clusters")
+
+
+def _print_predictions(found: list[Prediction]) -> None:
+    from simrep.show.text.layout import table
+
+    rows = (
+        (one.series, one.factors, one.metric, f"{one.median:.4g}", f"{one.low:.4g}",
+         f"{one.high:.4g}", f"{one.share:.0%}")
+        for one in found
+    )  # fmt: skip
+    heads = ("series", "factors", "figure", "median", "from", "to", "runs that have it")
+    show(table(heads, "lllrrrr", rows, edges=True))
+
+
+def _print_blind(found: Blind) -> None:
+    from statistics import median
+
+    from simrep.rig.predictions import factors_text
+    from simrep.show.text.layout import table
+
+    rows = [
+        (one.series, factors_text(one.factors), one.metric, f"{median(one.measured):.4g}",
+         f"{one.predicted:.4g}", f"{one.low:.4g} .. {one.high:.4g}", one.decided_by)
+        for one in found.missed
+    ]  # fmt: skip
+    heads = ("series", "factors", "missed", "measured", "predicted", "99 % of runs", "decided by")
+    show(table(heads, "lllrrrl", rows, edges=True))
+    for code in found.codes:
+        if not code.right:
+            mostly = ", ".join(f"{name} ({share:.0%})" for name, share in code.predicted.items())
+            met = ", ".join(code.measured) or "none"
+            where = f"{code.series} {factors_text(code.factors)}"
+            print(printable(f"errors of {where}: met {met}; predicted {mostly or 'none'}"))
 
 
 def _say(text: str) -> None:

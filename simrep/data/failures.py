@@ -23,6 +23,7 @@ __all__ = [
     "attainable",
     "failure_cells",
     "judged",
+    "judged_figure",
 ]
 
 FailureSample = tuple[dict[str, float], frozenset[str]]
@@ -184,34 +185,11 @@ def judged(
 ) -> tuple[list[FailureFigure], ErrorCodes]:
     """The figures of a cell beside those of simulated runs."""
     figures = []
-    for metric, measured in cell.values.items():
-        name = f"{' '.join(map(str, [cell.series, *cell.factors.values()]))}/{metric}"
+    for metric in cell.values:
         values = [own[metric] for own, _ in samples if metric in own]
         predicted = median(values) if 2 * len(values) >= len(samples) else nan
         low, high = np.percentile(values, _RANGE).tolist() if values else (nan, nan)
-        decided_by, chance = table.decided_by(name), table.by_chance(name)
-        allowed = _OTHERS_SHARE * abs(median(measured))
-        if decided_by == "timers":
-            least = (1e3 if cell.units[metric] == "ms" else 1.0) * table.tolerance_s
-            allowed = max(least, _TIMERS_SHARE * abs(median(measured)))
-        right = bool(abs(predicted - median(measured)) <= allowed)
-        if chance:
-            right = right and low <= min(measured) and max(measured) <= high
-        figures.append(
-            FailureFigure(
-                series=cell.series,
-                factors=cell.factors,
-                metric=metric,
-                unit=cell.units[metric],
-                decided_by=decided_by,
-                measured=measured,
-                predicted=predicted,
-                low=low,
-                high=high,
-                right=right,
-                distribution=chance,
-            )
-        )
+        figures.append(judged_figure(table, cell, metric, predicted, (low, high)))
     met = sorted({code for _, codes in samples for code in codes})
     shares = {code: sum(code in codes for _, codes in samples) / len(samples) for code in met}
     errors = ErrorCodes(
@@ -221,6 +199,39 @@ def judged(
         predicted=shares,
     )
     return figures, errors
+
+
+def judged_figure(
+    table: FailuresTable,
+    cell: FailureCell,
+    metric: str,
+    predicted: float,
+    span: tuple[float, float],
+) -> FailureFigure:
+    """One figure of a cell beside the median of simulated runs, and where 99 % of them are."""
+    measured, (low, high) = cell.values[metric], span
+    name = f"{' '.join(map(str, [cell.series, *cell.factors.values()]))}/{metric}"
+    decided_by, chance = table.decided_by(name), table.by_chance(name)
+    allowed = _OTHERS_SHARE * abs(median(measured))
+    if decided_by == "timers":
+        least = (1e3 if cell.units[metric] == "ms" else 1.0) * table.tolerance_s
+        allowed = max(least, _TIMERS_SHARE * abs(median(measured)))
+    right = bool(abs(predicted - median(measured)) <= allowed)
+    if chance:
+        right = right and low <= min(measured) and max(measured) <= high
+    return FailureFigure(
+        series=cell.series,
+        factors=cell.factors,
+        metric=metric,
+        unit=cell.units[metric],
+        decided_by=decided_by,
+        measured=measured,
+        predicted=predicted,
+        low=low,
+        high=high,
+        right=right,
+        distribution=chance,
+    )
 
 
 def attainable(table: FailuresTable, cell: FailureCell, samples: Sequence[FailureSample]) -> float:

@@ -235,7 +235,7 @@ class Campaign(Progress):
         """One run, whatever its load is; one with faults keeps what its clients met by itself."""
         where = (run, formed.engine, formed.cluster)
         found_before = [formed.gate] if formed.gate else []
-        if not run.cell.load.fault:
+        if not run.cell.load.breaks:
             return measure(
                 *where, limits=self.experiment.limits, factors=self.factors, attempt=attempt,
                 found_before=found_before, ran_on=formed.ran_on,

@@ -12,6 +12,7 @@ from simrep.errors import ScenarioError
 from simrep.rig.faults import check_faults, raise_first
 from simrep.rig.layout import Layout
 from simrep.rig.load import Load
+from simrep.rig.operations import operation_problems
 from simrep.rig.server import Option
 
 __all__ = [
@@ -178,7 +179,7 @@ def check_cell(cell: Cell, longest_s: float, where: str) -> None:
         )
     if load.large is not None and load.large.fragment_size and cell.product != "galera":
         raise ScenarioError(where, f"{cell.label}: only galera replicates fragments")
-    if load.fault:
+    if load.breaks:
         _check_broken(cell, f"{where}: {cell.label}")
     elif load.group:
         raise ScenarioError(
@@ -217,6 +218,12 @@ def _check_broken(cell: Cell, where: str) -> None:
         raise ScenarioError(where, "nobody writes")
     layout = cell.layout.matrix(cell.node_names)
     raise_first(check_faults(load.fault, layout, load.duration_s), where)
+    problems = operation_problems(
+        load.maintenance, load.ddl, cell.node_names, load.duration_s,
+        galera=cell.product == "galera",
+    )  # fmt: skip
+    for place, problem, advice in problems:
+        raise ScenarioError(f"{where}.{place}", problem, advice)
 
 
 def _one_writer(cell: Cell) -> bool:

@@ -202,7 +202,7 @@ class Experiment(Table):
         broken = set()
         for one, _ in self._cells(grid, where):
             check_cell(one, self.limits.run_s, where)
-            broken.add(bool(one.load.fault))
+            broken.add(one.load.breaks)
         if len(broken | {self.breaks}) > 1:
             raise ScenarioError(
                 where, "some loads have faults and others have none", "give each kind a file"
@@ -211,7 +211,7 @@ class Experiment(Table):
     @property
     def breaks(self) -> bool:
         """Whether its loads have faults."""
-        return bool(self.faults) or any(load.fault for load in self.loads)
+        return bool(self.faults) or any(load.breaks for load in self.loads)
 
     def _check_names(self, chosen: Mapping[str, Sequence[str] | None], where: str) -> None:
         for kind, names in chosen.items():

@@ -9,8 +9,9 @@ from simrep.rig.cell import Cell, column
 from simrep.rig.fault_figures import MEASURED_ALONE, figures_anew
 from simrep.rig.fault_scenarios import fault_scenario
 from simrep.rig.journal import Progress
+from simrep.rig.predictions import factor_names, series_name
 from simrep.rig.rows import as_csv, factor_columns
-from simrep.rig.scenarios import Figures, is_factor
+from simrep.rig.scenarios import Figures
 
 __all__ = ["CHECKS", "checks_text", "data_text", "failures_table", "fault_factors",
            "fault_scenarios", "fault_series"]  # fmt: skip
@@ -37,6 +38,34 @@ _FAILURES: Mapping[str, Any] = {
         "*/primary_view_after_connect_s",
     ],
 }
+_OF_PRODUCTS: Mapping[str, Mapping[str, Sequence[str]]] = {
+    # As in the datasets group-replication-failures and semisync-failures, made by other scripts.
+    "group_replication": {
+        # Commits a second, and how long they take, while slots of a silent member are filled.
+        "slow_phases": [
+            *("degraded_tps", "degraded_latency_median_ms", "joining_tps"),
+            *("joining_latency_median_ms", "slow_phase_*", "tput_while_stopped_tps"),
+            *("tput_first_4s_of_silence_tps", "mean_latency_first_4s_ms"),
+        ],
+        "processors": [
+            *("after_removal_tps", "after_removal_latency_median_ms", "err_*_1290_max_wait_s"),
+            *("err_*_2003_connect_*_s", "err_*_2013_*_s", "err_*_1290_first_after_inject_s"),
+            *("joining_seconds_s", "max_read_latency_new_primary_s"),
+        ],
+        "distributions": [
+            *("joining_latency_max_ms", "joining_longest_gap_s", "victim_state_error_*"),
+            *("victim_learns_it_was_expelled_*", "first_autorejoin_after_heal_s"),
+        ],
+    },
+    "semisync": {
+        "processors": [
+            *("async_fallback_*", "waiting_on_again_after_restart_or_heal_s"),
+            *("waiting_on_with_2_clients_after_restart_s", "old_source_restart_s"),
+        ],
+    },
+}
+_KILLED_MEMBER = ("after_removal_latency_max_ms", "after_removal_longest_gap_s")
+"""Of a group: decided by processors, where no redial to a silent host holds everybody up."""
 
 
 def data_text(progress: Progress) -> str:
@@ -50,7 +79,7 @@ def checks_text(progress: Progress) -> str:
 
 
 def _rows(progress: Progress, *, alone: bool) -> Iterator[dict[str, Any]]:
-    factors = _factors(progress)
+    factors = factor_names(progress.experiment)
     for entry in progress.entries():
         if not entry.passed:
             continue
@@ -79,18 +108,12 @@ def _unit(metric: str) -> str:
     return next((unit for end, unit in _UNITS if metric.endswith(end)), "")
 
 
-def _factors(progress: Progress) -> list[str]:
-    """Options that differ between cells; loads with faults have no other keys to vary."""
-    cells = [cell for cell, _ in progress.experiment.cells()]
-    return [name for name in progress.factors if name != "threads" and is_factor(name, cells)]
-
-
 def fault_factors(progress: Progress, measured: Figures) -> dict[str, Any]:
     """The ``[factors]``: layouts set the network, options themselves."""
     cells = [cell for cell, _ in progress.experiment.cells()]
     layouts = {cell.layout.name: cell.layout.settings(measured.base_rtt_ms) for cell in cells}
     found: dict[str, Any] = {"layout": {"path": "network.path", "at": layouts}}
-    for name in _factors(progress):
+    for name in factor_names(progress.experiment):
         found[column(name)] = {"path": f'cluster.options."{name}"', "optional": True}
     return found
 
@@ -98,13 +121,22 @@ def fault_factors(progress: Progress, measured: Figures) -> dict[str, Any]:
 def failures_table(progress: Progress) -> dict[str, Any]:
     """The ``[failures]``: what decides a figure was settled before any was measured."""
     started = [
-        f"{_name(cell)} */first_declaring_stable_on_{cell.node_names[place]}_s"
+        f"{series_name(cell)} */first_declaring_stable_on_{cell.node_names[place]}_s"
         for cell in _firsts(progress)
         for fault in cell.load.fault
         if fault.what == "restart"
         for place in fault.struck(cell.node_names, cell.node_names)
     ]
-    return {**_FAILURES, "processors": [*_FAILURES["processors"], *started]}
+    found = {**_FAILURES, "processors": [*_FAILURES["processors"], *started]}
+    for cell in _firsts(progress):
+        own = {kind: [*names] for kind, names in _OF_PRODUCTS.get(cell.product, {}).items()}
+        dies = any(fault.what == "kill" for fault in cell.load.fault)
+        if cell.product == "group_replication" and dies:
+            own["processors"] += _KILLED_MEMBER
+        for kind, names in own.items():
+            patterns = [f"{series_name(cell)} */{name}" for name in names]
+            found[kind] = [*found.get(kind, ()), *patterns]
+    return found
 
 
 def fault_series(progress: Progress) -> list[dict[str, Any]]:
@@ -117,9 +149,9 @@ def fault_series(progress: Progress) -> list[dict[str, Any]]:
     }
     return [
         {
-            "name": _name(cell),
+            "name": series_name(cell),
             "title": _title(progress, cell),
-            "scenario": f"{_name(cell)}.toml",
+            "scenario": f"{series_name(cell)}.toml",
             "where": {"system": cell.system, "load": cell.load.name},
         }
         for cell in _firsts(progress)
@@ -135,18 +167,14 @@ def _title(progress: Progress, cell: Cell) -> str:
 def fault_scenarios(progress: Progress, measured: Figures) -> dict[str, dict[str, Any]]:
     """The scenarios by the names of their files, without ``.toml``."""
     return {
-        _name(cell): fault_scenario(progress.experiment, cell, measured)
+        series_name(cell): fault_scenario(progress.experiment, cell, measured)
         for cell in _firsts(progress)
     }
-
-
-def _name(cell: Cell) -> str:
-    return f"{cell.system}-{cell.load.name}"
 
 
 def _firsts(progress: Progress) -> Sequence[Cell]:
     """The first cell of each system and load."""
     found: dict[str, Cell] = {}
     for cell, _ in progress.experiment.cells():
-        found.setdefault(_name(cell), cell)
+        found.setdefault(series_name(cell), cell)
     return list(found.values())

@@ -24,6 +24,7 @@ from simrep.rig.injector import Done
 from simrep.rig.journal import Entry
 from simrep.rig.load import Load
 from simrep.rig.notes import LogLine, noted
+from simrep.rig.operations import OPERATED
 from simrep.workload.fate import FateCount
 
 __all__ = [
@@ -45,8 +46,8 @@ MEASURED_ALONE = (
     *("only_on_hit_nodes_n", "acked_missing_on_"),
 )
 """Beginnings of the names of figures that no simulation has."""
-HITS = ("kill", "stop", "power-loss", "leave", "links")
-_BACK = ("restart", "continue", "links")
+HITS = ("kill", "stop", "power-loss", "leave", "links", *OPERATED)
+_BACK = ("restart", "continue", "links", "taken-back")
 _AFTER_START = ("restart_total_s", "stall_survivors_while_rejoining_s", "tput_while_down_tps")
 _AFTER_HEAL = (
     *("rejoin_synced_after_heal_s", "stall_survivors_after_heal_s", "stall_after_heal_begins_s"),
@@ -92,6 +93,7 @@ def figures_of(
     duration_s = cell.load.duration_s or 0.0
     inject_s, back_s = hit_times(cell.load, done)
     victims = [fault.struck(names, names) for fault in cell.load.fault]
+    victims += [tuple(map(names.index, one.on(names))) for one in cell.load.operations]
     victim = next((own[0] for own in victims if own), 0)
     experiment = Experiment(
         names=names,
@@ -104,10 +106,12 @@ def figures_of(
             for group in cell.load.groups
         ),
         watched=frozenset(range(len(names))) - {victim},
+        held=not cell.load.fault,
     )
     course = _Course(_attempts(cell, found), written, fates)
     figures, _ = failure_figures(course, experiment)
     figures["inject_s"] = inject_s
+    figures |= _of_answers(done)
     if figures.get("rejoin_synced_after_heal_s", 0.0) > duration_s - back_s:
         # It was back after the load: nobody was there to be slowed.
         figures = {n: v for n, v in figures.items() if not n.startswith(("rejoining_", "joining_"))}
@@ -119,9 +123,18 @@ def figures_of(
 
 def _aliases(load: Load) -> set[str]:
     """Names of figures that say the same of another kind of fault."""
-    first = min(load.fault, key=lambda fault: fault.at_s).what
+    first = min((*load.fault, *load.operations), key=lambda one: one.at_s).what
     kept = _KEPT.get(first, _KEPT["cut"])
     return {name for names in _KEPT.values() for name in names} - set(kept) | _NEVER
+
+
+def _of_answers(done: Sequence[Done]) -> dict[str, float]:
+    """How long the statement that changes a table took."""
+    began = next((one.at_s for one in done if one.what == "ddl"), None)
+    answered = next((one.at_s for one in done if one.what == "answered"), None)
+    if began is None or answered is None:
+        return {}
+    return {"ddl_answered_after_begin_s": answered - began}
 
 
 def _of_others(

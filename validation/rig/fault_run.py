@@ -324,7 +324,7 @@ def _gates(
     others: float,
 ) -> list[Gate]:
     failed = [f"{one.node}: {one.detail}" for one in done if one.what == "failed"]
-    inject_s = min(fault.at_s for fault in load.fault)
+    inject_s = load.first_s
     first_s = min((one.at_s for one in done if one.what in HITS), default=inf)
     late = f"the first fault came at {first_s:.3f} s instead of {inject_s:g} s"
     before = sum(1 for one in found if not one.error and one.ended_s < first_s)

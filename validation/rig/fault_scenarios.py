@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
 from simrep.rig.cell import Cell
 from simrep.rig.experiment import Experiment
 from simrep.rig.scenarios import Figures, cell_scenario
@@ -37,13 +39,21 @@ def fault_scenario(experiment: Experiment, cell: Cell, measured: Figures) -> dic
         *([{"name": "read", "table": "attempts", "statements": 0, "reads": 1}] if reads else []),
     ]
     scenario["workload"] = {**workload, **own.get("workload", {})}
-    scenario["fault"] = [fault.model_dump(exclude_unset=True) for fault in cell.load.fault]
+    for name, tables in (("fault", cell.load.fault), ("maintenance", cell.load.maintenance)):
+        if tables:
+            scenario[name] = [_given(one) for one in tables]
+    if cell.load.ddl:
+        scenario["workload"]["ddl"] = [_given(one) for one in cell.load.ddl]
     if any(fault.what == "power-loss" for fault in cell.load.fault):
         # One node cannot be without power where all share a machine: each gets one of its own.
         scenario["cluster"]["shared_host"] = False
     scenario["run"] = {"warmup_s": 0.0, "duration_s": cell.load.duration_s, **own.get("run", {})}
     scenario["cluster"].get("costs", {}).pop("client_us", None)
     return scenario
+
+
+def _given(table: BaseModel) -> dict[str, Any]:
+    return table.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 def _group(group: Any, names: Sequence[str]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pydantic import Field
 from simrep.errors import ScenarioError
 from simrep.rig.delays import DelayMatrix, Link, Pair
 from simrep.scenario.faults import LINKS, FaultTable, FaultWord
+from simrep.scenario.operation import OperationTable
 from simrep.scenario.table import Clients, Interval, Milliseconds, Name, Seconds, Table
 
 __all__ = [
@@ -118,17 +119,23 @@ class Act:
     at_s : float
         On the clock of the load.
     what : str
-        ``kill``, ``stop``, ``continue``, ``power-loss``, ``leave``, ``restart``, or ``links``.
+        ``kill``, ``stop``, ``continue``, ``power-loss``, ``leave``, ``restart``, ``links``,
+        ``operate`` or ``take-back``.
     node : str
         Whose server; "" of links.
+    operation : int
+        Which one of the load, by its position.
     """
 
     at_s: float
     what: str
     node: str = ""
+    operation: int = -1
 
 
-def acts(faults: Sequence[FaultTable], names: Sequence[str]) -> tuple[Act, ...]:
+def acts(
+    faults: Sequence[FaultTable], names: Sequence[str], operations: Sequence[OperationTable] = ()
+) -> tuple[Act, ...]:
     """What is to be done, in order.
 
     A restart first gives back the links of a node that was silent.
@@ -146,6 +153,11 @@ def acts(faults: Sequence[FaultTable], names: Sequence[str]) -> tuple[Act, ...]:
                 found += [Act(fault.at_s, "stop", node), Act(fault.end_s, "continue", node)]
             else:
                 found.append(Act(fault.at_s, fault.what, node))
+    for place, one in enumerate(operations):
+        for node in one.on(names):
+            found.append(Act(one.at_s, "operate", node, place))
+            if one.end_s < inf:
+                found.append(Act(one.end_s, "take-back", node, place))
     return tuple(sorted(found, key=lambda act: act.at_s))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simrep.rig.faults import Act, acts, links_at
+from simrep.rig.operations import Held
 
 if TYPE_CHECKING:
     from simrep.rig.clients import LoadClock
@@ -66,6 +67,8 @@ class Injector:
     ) -> None:
         assert load.duration_s is not None
         self._faults = load.fault
+        self._operations = load.operations
+        self._held: dict[int, Held] = {}
         self._duration_s = load.duration_s
         self._layout = layout
         self._engine = engine
@@ -85,7 +88,7 @@ class Injector:
 
     def __call__(self, clock: LoadClock) -> None:
         """Do everything at its time, and wait for the end of the load."""
-        for act in acts(self._faults, tuple(self._servers)):
+        for act in acts(self._faults, tuple(self._servers), self._operations):
             clock.wait_until(act.at_s)
             self._do(act, clock)
         clock.wait_until(self._duration_s)
@@ -96,7 +99,9 @@ class Injector:
             self._told(clock, "links")
             return
         server = self._servers[act.node]
-        if act.what == "restart":
+        if act.what in {"operate", "take-back"}:
+            self._operate(act, server, clock)
+        elif act.what == "restart":
             if act.node in self._silent:  # it was without power: now its processes are gone
                 self._end(server, signal.SIGKILL)
                 self._silent.discard(act.node)
@@ -122,6 +127,26 @@ class Injector:
             number = signal.SIGSTOP if act.what == "stop" else signal.SIGCONT
             server.host.signal(number)
             self._told(clock, act.what, act.node)
+
+    def _operate(self, act: Act, server: RigServer, clock: LoadClock) -> None:
+        """An operation waits for its server beside everything else."""
+        operation = self._operations[act.operation]
+
+        def begin(server: RigServer, clock: LoadClock) -> None:
+            held = self._held[act.operation]
+            held.begin()
+            self._told(clock, "answered", server.name)
+
+        def take_back(_server: RigServer, _clock: LoadClock) -> None:
+            self._held.pop(act.operation).end()
+
+        if act.what == "operate":
+            self._held[act.operation] = Held(operation, server)
+            self._told(clock, operation.what, server.name)
+            self._beside(begin, server, clock)
+        elif act.operation in self._held:
+            self._told(clock, "taken-back", server.name)
+            self._beside(take_back, server, clock)
 
     def _end(self, server: RigServer, number: signal.Signals) -> None:
         self._count(server)
@@ -166,7 +191,9 @@ class Injector:
         return links_at(self._layout, self._faults, at_s, self._silent)
 
     def heal(self) -> None:
-        """Give back all links, and let stopped servers run: the load is over."""
+        """Give back all links and locks, and let stopped servers run: the load is over."""
+        for place in list(self._held):
+            self._held.pop(place).end()
         for server in self._servers.values():
             if server.host.alive() and server.name not in self._silent:
                 server.host.signal(signal.SIGCONT)
@@ -184,6 +211,8 @@ class Injector:
     def close(self) -> None:
         """Leave nobody behind who would start a server later; may be called twice."""
         self._closing.set()
+        for place in list(self._held):
+            self._held.pop(place).end()
         patience = time.monotonic() + _CLOSED_S
         for thread in self._threads:
             while thread.is_alive() and time.monotonic() < patience:

@@ -12,6 +12,8 @@ from simrep.errors import ScenarioError
 from simrep.rig.faults import ClientGroup, RigFault
 from simrep.rig.layout import FileName
 from simrep.rig.transactions import Statement
+from simrep.scenario.ddl import DdlTable
+from simrep.scenario.maintenance import MaintenanceTable
 from simrep.scenario.table import (
     Cores,
     Count,
@@ -125,6 +127,14 @@ class Load(Table):
     fault: tuple[RigFault, ...] = Field(
         (), description="what is broken in this load, beside the faults of the experiment"
     )
+    maintenance: tuple[MaintenanceTable, ...] = Field(
+        (), description="locks and desync on a running server, as in a scenario"
+    )
+    ddl: tuple[DdlTable, ...] = Field(
+        (),
+        description="statements that change a table which no client uses, as a scenario's "
+        "`[[workload.ddl]]` with `class = []`",
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -185,6 +195,21 @@ class Load(Table):
             return self.large is not None and inner in self.large.model_fields_set
         kinds = [kind for kind, keys in _BELONGS.items() if first in keys]
         return not kinds or kinds[0] == self.tool or (self.script is None and kinds[0] == self.kind)
+
+    @property
+    def breaks(self) -> bool:
+        """Whether something is done to servers or links meanwhile."""
+        return bool(self.fault or self.maintenance or self.ddl)
+
+    @property
+    def operations(self) -> tuple[MaintenanceTable | DdlTable, ...]:
+        """What operators do."""
+        return (*self.maintenance, *self.ddl)
+
+    @property
+    def first_s(self) -> float:
+        """When the first of all that happens."""
+        return min(one.at_s for one in (*self.fault, *self.operations))
 
     @property
     def groups(self) -> tuple[ClientGroup, ...]:

@@ -200,7 +200,7 @@ def repeatability(entries: Iterable[Entry], runs: Mapping[str, Run]) -> dict[str
 
 def _figure(load: Load) -> str:
     """The column that tells most: what the load was told is none."""
-    if load.each is not None or load.fault:
+    if load.each is not None or load.breaks:
         return "seconds"
     if load.large is not None:
         return "update_s"

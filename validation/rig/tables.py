@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from simrep.rig.cluster import RigCluster
 from simrep.rig.load import LargeTransaction, Load
+from simrep.rig.operations import ALTERED, altered_statements
 from simrep.rig.server import RigServer
 from simrep.rig.tools import sysbench_command
 from simrep.rig.transactions import ATTEMPTS, DATABASE, USER
@@ -58,7 +59,7 @@ def tables(load: Load) -> Tables:
         shown = _SHOWN.get(load.script)
         sums = " + ".join(f"(select {shown} from {name})" for name in names)
         return Tables((), (), f"select {figures}", f"select {sums} as total" if shown else "")
-    if load.fault:
+    if load.breaks:
         own = "id bigint not null auto_increment primary key, client int not null"
         more = "sequence int not null, pad char(60) not null, key (client, sequence)"
         return Tables(
@@ -117,7 +118,9 @@ def table_keys(load: Load) -> dict[str, tuple[int | str, ...]]:
             "sysbench": (load.script, load.tables, load.table_rows)
         }
     else:
-        keys = {ATTEMPTS if load.fault else load.kind: ()}
+        keys = {ATTEMPTS if load.breaks else load.kind: ()}
+    if load.ddl:
+        keys[ALTERED] = (load.ddl[0].rows, load.ddl[0].size_bytes)
     if load.large is not None:
         keys["large"] = (load.large.rows, load.large.value_bytes)
     return keys
@@ -133,6 +136,8 @@ def make_tables(load: Load, cluster: RigCluster) -> None:
     if load.script is not None:
         writer.query(*_in(tuple(f"drop table if exists {name}" for name in _sysbench_names(load))))
         writer.run(sysbench_command(load, writer.socket_inside, "prepare"), timeout_s=600.0)
+    if load.ddl:
+        writer.query(*_in(altered_statements(load.ddl[0])))
     if load.large is not None:
         writer.query(*_in(large_tables(load.large).create))
 
