@@ -40,8 +40,11 @@ layers: $(VENV)/tested
 unit: $(VENV)/tested
 	$(BIN)/pytest -n auto --dist worksteal
 
-# The pages as HTML, build/docs/index.html. A warning is an error: a link that leads nowhere is one.
+# The pages as HTML, build/docs/index.html. A warning is an error: a link that leads nowhere is one. So is a
+# misspelling (pyproject.toml names words that are none), and a page that is too hard to read.
 docs: $(VENV)/tested notebooks
+	$(BIN)/codespell
+	$(BIN)/python docs/check_pages.py
 	$(BIN)/sphinx-build -q -W --keep-going -n -c docs . build/docs
 
 # Both wheels, of plain Python and compiled for this machine: each is installed and must work alone,

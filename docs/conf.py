@@ -2,7 +2,7 @@
 
 The source is the whole repository, so that a link leads to the same file here and where the pages
 are read as they lie. What Sphinx needs beyond Markdown is derived from it: contents from the lists
-of an index, targets from HTML anchors.
+of an index or a topic, targets from HTML anchors.
 """
 
 import re
@@ -66,8 +66,8 @@ _ANCHOR = re.compile(r'^<a id="([^"]+)"></a>$', re.MULTILINE)
 
 
 def contents(name: str, text: str) -> str:
-    """Hidden tables of contents: one for each section of an index that lists pages."""
-    if not name.endswith("/index"):
+    """Hidden tables of contents: one for each section that lists pages, of an index or a topic."""
+    if not name.endswith("/index") and not name.startswith("docs/topics/"):
         return ""
     found = []
     for section in re.split(r"^## ", "\n" + text, flags=re.MULTILINE):
