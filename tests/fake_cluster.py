@@ -73,6 +73,7 @@ class FakeCluster:
         self.world = world
         self.rows = {}
         self.nodes = [FakeNode(f"n{number}", self) for number in range(1, count + 1)]
+        self.members = self.nodes
 
     def health(self):
         if self.world.broken > 0:
@@ -115,7 +116,7 @@ class World:
     def product(self, product, server):
         return self
 
-    def form(self, engine, options, logs):
+    def form(self, engine, options, logs, **_more):
         self.seen["form"] += 1
         if options.get("refused"):
             raise RuntimeError("the server does not start")

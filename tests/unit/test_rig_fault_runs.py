@@ -99,6 +99,7 @@ class Engine:
 class Cluster:
     def __init__(self, told, rejoin=None):
         self.nodes = [self.server(name, told) for name in ADDRESSES]
+        self.members = self.nodes
         self.told, self._rejoin = told, rejoin
 
     def server(self, name, told):
@@ -463,7 +464,7 @@ def test_who_is_back_after_the_load_was_not_seen_to_slow_it():
 class BrokenWorld(World):
     """Clients commit until the fault and again a second later, on every node."""
 
-    def form(self, engine, options, logs):
+    def form(self, engine, options, logs, **_more):
         cluster = super().form(engine, options, logs)
         for node in cluster.nodes:
             node.host = Host(node.name, [])

@@ -179,7 +179,10 @@ class Campaign(Progress):
             stack.callback(_quietly, engine.down)
             engine.up(cell.nodes)
             base = _typical_ms(engine.round_trips())
-            cluster = product.form(engine, cell.options, logs)
+            cluster = product.form(
+                engine, cell.options, logs,
+                node_options=cell.node_options, arbitrators=cell.arbitrators,
+            )  # fmt: skip
             stack.callback(_quietly, cluster.stop)
             took_s = time.monotonic() - begin
             health = cluster.health()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from simrep.errors import ScenarioError
@@ -46,7 +46,7 @@ class Cell:
     """What is measured, some times over.
 
     System and variant are names in the experiment, the variant "" where there is none; options all
-    that the servers are started with.
+    that the servers are started with, above which single nodes have their own.
     """
 
     system: str
@@ -57,6 +57,8 @@ class Cell:
     options: Mapping[str, Option]
     layout: Layout
     load: Load
+    node_options: Mapping[str, Mapping[str, Option]] = field(default_factory=dict)
+    arbitrators: tuple[str, ...] = ()
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -66,9 +68,12 @@ class Cell:
     @property
     def cluster_key(self) -> str:
         """Cells with the same key may use the same cluster, one after the other."""
-        return json.dumps(
-            [self.system, self.product, self.server, self.nodes, dict(sorted(self.options.items()))]
-        )
+        content: list[Any] = [self.system, self.product, self.server, self.nodes]
+        content.append(dict(sorted(self.options.items())))
+        if self.node_options or self.arbitrators:  # keys of others stay as they were
+            own = {name: dict(sorted(of.items())) for name, of in self.node_options.items()}
+            content += [own, list(self.arbitrators)]
+        return json.dumps(content)
 
     @property
     def key(self) -> str:
@@ -214,6 +219,18 @@ def _check_broken(cell: Cell, where: str) -> None:
             if others:
                 problem = f"group {group.name} would write to {min(others)}: nobody promotes it"
                 raise ScenarioError(where, problem, "let it stay with n1, or read")
+    for group in load.groups:
+        if empty := set(group.order(cell.node_names)) & set(cell.arbitrators):
+            problem = f"group {group.name}: {min(empty)} is an arbitrator: it has no data"
+            raise ScenarioError(where, problem)
+    every = cell.node_names
+    without = set(cell.arbitrators)
+    for fault in load.fault:
+        if fault.what == "restart" and without & {every[n] for n in fault.struck(every, every)}:
+            raise ScenarioError(where, "an arbitrator is not started again")
+    for one in load.operations:
+        if without.intersection(one.on(every)):
+            raise ScenarioError(where, f"{one.what}: an arbitrator has no data")
     if all(group.reads for group in load.groups):
         raise ScenarioError(where, "nobody writes")
     layout = cell.layout.matrix(cell.node_names)

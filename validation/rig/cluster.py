@@ -18,6 +18,7 @@ from simrep.rig.server import Option, RigServer, ServerProgram
 
 __all__ = [
     "COUNTERS",
+    "Arbitrator",
     "Health",
     "RigCluster",
     "RigProduct",
@@ -59,6 +60,23 @@ class Health:
         return not self.problems
 
 
+@dataclass(frozen=True, slots=True)
+class Arbitrator:
+    """A member without data: a process on its host, and what it logs."""
+
+    host: RigHost
+    log: Path
+
+    @property
+    def name(self) -> str:
+        """Of its host."""
+        return self.host.name
+
+    def cpu_seconds(self) -> float:
+        """CPU time of its process so far."""
+        return self.host.cpu_seconds()
+
+
 class RigCluster(ABC):
     """A server on every host; products say how these are joined, and what health is.
 
@@ -75,6 +93,8 @@ class RigCluster(ABC):
     Attributes
     ----------
     nodes : tuple of RigServer
+    arbitrators : tuple of Arbitrator
+        Members without data.
     """
 
     system = ""
@@ -88,16 +108,37 @@ class RigCluster(ABC):
         hosts: Sequence[RigHost],
         options: Mapping[str, Option],
         logs: Path,
+        *,
+        node_options: Mapping[str, Mapping[str, Option]] | None = None,
+        arbitrators: Sequence[str] = (),
     ) -> None:
         self.program = program
         self.hosts = hosts
         self.options = options
+        self.node_options = node_options or {}
         self.logs = logs
         self._stopped = False
         self.nodes = tuple(
             RigServer(host, program, number, self.arguments(host), logs / f"{host.name}.log")
             for number, host in enumerate(hosts, 1)
+            if host.name not in arbitrators
         )
+        self.arbitrators = tuple(
+            Arbitrator(host, logs / f"{host.name}.log")
+            for host in hosts
+            if host.name in arbitrators
+        )
+
+    @property
+    def members(self) -> tuple[RigServer | Arbitrator, ...]:
+        """All that take part, with those that have no data, in the order of the hosts."""
+        every: list[RigServer | Arbitrator] = [*self.nodes, *self.arbitrators]
+        own = {one.name: one for one in every}
+        return tuple(own[host.name] for host in self.hosts if host.name in own)
+
+    def options_of(self, host: RigHost) -> dict[str, Option]:
+        """Those of all nodes, and above them its own."""
+        return {**self.options, **self.node_options.get(host.name, {})}
 
     @abstractmethod
     def arguments(self, host: RigHost) -> list[str]:
@@ -130,7 +171,7 @@ class RigCluster(ABC):
         """Whether every server runs and answers, then what the product says."""
         from pymysql.err import MySQLError
 
-        dead = [server.name for server in self.nodes if not server.host.alive()]
+        dead = [server.name for server in self.members if not server.host.alive()]
         if dead:
             return Health(tuple(f"{name}: the server is not running" for name in dead))
         try:
@@ -184,10 +225,11 @@ class RigCluster(ABC):
 
     def _check_options(self) -> None:
         """Refuse options that no server knows: some are given in a way that forgives any name."""
+        given = [*self.options, *(name for own in self.node_options.values() for name in own)]
         known = {**self.nodes[0].variables(), **self.nodes[-1].variables()}
         unknown = [
             name
-            for name in self.options
+            for name in given
             if "." not in name and _variable(name) not in known and "plugin" not in name
         ]
         if unknown:
@@ -210,7 +252,7 @@ class RigCluster(ABC):
             return
         self._stopped = True
         with ThreadPoolExecutor() as pool:  # nobody will miss the data: no orderly shutdown
-            list(pool.map(lambda server: server.host.terminate(PATIENCE_S), self.nodes))
+            list(pool.map(lambda server: server.host.terminate(PATIENCE_S), self.members))
         for server in self.nodes:
             with suppress(RigError):
                 server.host.run(["sh", "-c", f"rm -rf {server.host.inside}/*"])
@@ -223,9 +265,20 @@ class RigProduct:
     kind: type[RigCluster]
     program: ServerProgram
 
-    def form(self, engine: RigEngine, options: Mapping[str, Option], logs: Path) -> RigCluster:
+    def form(
+        self,
+        engine: RigEngine,
+        options: Mapping[str, Option],
+        logs: Path,
+        *,
+        node_options: Mapping[str, Mapping[str, Option]] | None = None,
+        arbitrators: Sequence[str] = (),
+    ) -> RigCluster:
         """Start a server on every host, which are up and not delayed yet, and join them."""
-        cluster = self.kind(self.program, engine.hosts, options, logs)
+        cluster = self.kind(
+            self.program, engine.hosts, options, logs,
+            node_options=node_options, arbitrators=arbitrators,
+        )  # fmt: skip
         cluster.form()
         return cluster
 

@@ -35,6 +35,7 @@ __all__ = [
     "Experiment",
     "Grid",
     "Limits",
+    "NodeOptions",
     "StoredExperiment",
     "System",
     "Variant",
@@ -55,6 +56,16 @@ OptionalNames = Annotated[tuple[str, ...], _OneOrSeveral]
 Nodes = Annotated[int, Field(strict=True, ge=2, le=9)]
 
 
+class NodeOptions(Table):
+    """A ``[[system.node]]``: what one node has otherwise than the rest of its system."""
+
+    name: Name = Field(description="n1, n2, ...")
+    options: dict[str, Option] = Field({}, description="above those of the system")
+    arbitrator: bool = Field(
+        False, strict=True, description="of galera: garbd runs there, which votes and has no data"
+    )
+
+
 class System(Table):
     """A ``[[system]]``: a replication product and how its servers are started."""
 
@@ -67,6 +78,7 @@ class System(Table):
     )
     nodes: Nodes = Field(3, description="servers, named n1, n2, ...")
     options: dict[str, Option] = Field({}, description="in the product's own spelling")
+    node: tuple[NodeOptions, ...] = Field((), description="nodes that differ from the others")
     scenario: dict[str, Any] = Field(
         {}, description="tables that the scenario of the dataset has besides, e.g. cluster.pack"
     )
@@ -81,6 +93,18 @@ class System(Table):
         if self.server is not None and self.server not in SERVERS_OF[self.product]:
             possible = " or ".join(SERVERS_OF[self.product])
             raise ScenarioError("server", f"{self.product} runs on {possible}")
+        if self.node and self.product not in {"galera", "group_replication"}:
+            raise ScenarioError("node", "is for galera and group_replication", "remove it")
+        names = [f"n{number}" for number in range(1, self.nodes + 1)]
+        for place, one in enumerate(self.node):
+            if one.name not in names:
+                raise ScenarioError(
+                    f"node.{place}.name", f"no node {one.name!r}", f"there are {', '.join(names)}"
+                )
+            if one.arbitrator and (self.product != "galera" or one.name == "n1"):
+                problem = "garbd joins the nodes of galera that were there before"
+                raise ScenarioError(f"node.{place}.arbitrator", problem, "not of n1")
+            check_options(one.options, f"node.{place}.options")
         return self
 
     @property
@@ -267,6 +291,8 @@ class Experiment(Table):
                     options={**system.options, **common, **dict(chosen)},
                     layout=layout,
                     load=self._varied(load, {"threads": threads, **dict(values)}, where),
+                    node_options={one.name: one.options for one in system.node if one.options},
+                    arbitrators=tuple(one.name for one in system.node if one.arbitrator),
                 )
                 yield cell, grid.repetitions or self.repetitions
 
@@ -329,7 +355,7 @@ _KINDS = ("system", "", "layout", "load")
 
 
 def _varied(load: Load, values: Mapping[str, Any], where: str) -> Load:
-    content = load.model_dump(exclude_unset=True)
+    content = load.model_dump(exclude_unset=True, by_alias=True)
     for name, value in values.items():
         table = content
         *inside, last = name.split(".")

@@ -94,7 +94,7 @@ def measure_faults(
     began = datetime.now(UTC)
     health = cluster.health()
     machine = _Machine(cluster, injector)
-    logs = {server.name: server.log for server in cluster.nodes}
+    logs = {server.name: server.log for server in cluster.members}
     try:
         with LogWatch(logs) as watch, TemporaryDirectory(prefix="simrep-load-") as name:
             chosen = survivor_plans(cell, cluster, Path(name))
@@ -112,7 +112,7 @@ def measure_faults(
     machine.add(sum(result["cpu_s"] for result in results))
     lines = [replace(line, at_s=line.at_s - clock.begin_s) for line in watch.lines]
     lines = [line for line in lines if line.at_s >= 0.0]
-    addresses = {node.name: node.host.address for node in cluster.nodes}
+    addresses = {one.name: one.host.address for one in cluster.members}
     written = noted(cell.product, lines, addresses)
     checked, fates = rows_figures(found, present, hit(cell.load.fault, cell.node_names))
     figures = figures_of(cell, found, injector.done, written, fates)
@@ -212,14 +212,14 @@ class _Machine:
         self.others = 0.0
 
     def __enter__(self) -> None:
-        self._before = {node.name: node.cpu_seconds() for node in self._cluster.nodes}
+        self._before = {node.name: node.cpu_seconds() for node in self._cluster.members}
         self._own_s, self._busy_s, self.wall_s = used_cpu_s(), busy_cpu_s(), time.monotonic()
 
     def __exit__(self, *_: object) -> None:
         self.wall_s = time.monotonic() - self.wall_s
         self._busy_s = busy_cpu_s() - self._busy_s
         self._own_s = used_cpu_s() - self._own_s
-        for node in self._cluster.nodes:
+        for node in self._cluster.members:
             now_s = 0.0
             with suppress(RigError):
                 now_s = node.cpu_seconds()
@@ -233,7 +233,7 @@ class _Machine:
 def _whole_again(cluster: RigCluster, timeout_s: float) -> bool:
     """Wait until all nodes are together again, if all of them run."""
     patience = time.monotonic() + timeout_s
-    while all(node.host.alive() for node in cluster.nodes):
+    while all(node.host.alive() for node in cluster.members):
         if cluster.health().ok:
             return cluster.caught_up(max(1.0, patience - time.monotonic()))
         if time.monotonic() > patience:

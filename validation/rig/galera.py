@@ -55,7 +55,12 @@ class GaleraCluster(RigCluster):
             self._transfer = _state_transfer(first, self.program.name)
         addresses = [other.address for other in self.hosts]
         return galera_arguments(
-            host.name, host.address, addresses, self._provider, self._transfer, self.options
+            host.name,
+            host.address,
+            addresses,
+            self._provider,
+            self._transfer,
+            self.options_of(host),
         )
 
     def join(self) -> None:
@@ -69,14 +74,30 @@ class GaleraCluster(RigCluster):
             )
             if joined == 1 and TRANSFER_LOGIN in self._transfer:
                 server.query(*TRANSFER_USER)
+        for joined, arbitrator in enumerate(self.arbitrators, len(self.nodes) + 1):
+            arbitrator.host.launch(self._arbitrate(arbitrator.host), arbitrator.log)
+            await_condition(
+                f"{arbitrator.name} in a cluster of {joined}",
+                partial(_synced, self.nodes[0], joined),
+                JOIN_S,
+            )
         time.sleep(0.5)  # the last change of the view reaches everybody
+
+    def _arbitrate(self, host: RigHost) -> list[str]:
+        """The command line of garbd, with the provider's options that nodes have as well."""
+        addresses = ",".join(other.address for other in self.hosts)
+        own = {name: value for name, value in self.options_of(host).items() if "." in name}
+        texts = [argument[2:] for argument in option_arguments(own)]
+        texts = [text for text in texts if not text.startswith("gcache.")]
+        more = ["--options", ";".join(texts)] if texts else []
+        return ["garbd", "--group", "simrep", "--address", f"gcomm://{addresses}", *more]
 
     def replication_health(self) -> Health:
         """Whether all are synced members of the same view."""
         facts = {server.name: server.status("wsrep%") for server in self.nodes}
         kept = (*EXPECTED, *SAME_EVERYWHERE, "wsrep_cluster_size")
         return Health(
-            galera_problems(facts),
+            galera_problems(facts, len(self.members)),
             {name: {key: status.get(key, "") for key in kept} for name, status in facts.items()},
         )
 
@@ -133,9 +154,11 @@ def galera_arguments(
     return arguments
 
 
-def galera_problems(facts: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
-    """What is wrong with a cluster whose nodes say this."""
-    wanted = {**EXPECTED, "wsrep_cluster_size": str(len(facts))}
+def galera_problems(
+    facts: Mapping[str, Mapping[str, str]], members: int | None = None
+) -> tuple[str, ...]:
+    """What is wrong with a cluster whose nodes say this; with arbitrators it has more members."""
+    wanted = {**EXPECTED, "wsrep_cluster_size": str(members or len(facts))}
     differing = [
         key for key in SAME_EVERYWHERE if len({status.get(key) for status in facts.values()}) > 1
     ]

@@ -53,7 +53,9 @@ class ReplicationGroup(RigCluster):
 
     def arguments(self, host: RigHost) -> list[str]:
         """All members know one another."""
-        return group_arguments(host.address, [other.address for other in self.hosts], self.options)
+        return group_arguments(
+            host.address, [other.address for other in self.hosts], self.options_of(host)
+        )
 
     def join(self) -> None:
         """Start a member on every host, one after the other."""

@@ -7,18 +7,20 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from simrep.rig.faults import Act, acts, links_at
 from simrep.rig.operations import Held
 
 if TYPE_CHECKING:
     from simrep.rig.clients import LoadClock
-    from simrep.rig.cluster import RigCluster
+    from simrep.rig.cluster import Arbitrator, RigCluster
     from simrep.rig.delays import DelayMatrix
     from simrep.rig.engine import RigEngine
     from simrep.rig.load import Load
     from simrep.rig.server import RigServer
+
+    _Member = RigServer | Arbitrator
 
 __all__ = ["Done", "Injector"]
 
@@ -73,7 +75,7 @@ class Injector:
         self._layout = layout
         self._engine = engine
         self._cluster = cluster
-        self._servers = {server.name: server for server in cluster.nodes}
+        self._servers = {server.name: server for server in cluster.members}
         self._silent: set[str] = set()
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
@@ -128,47 +130,51 @@ class Injector:
             server.host.signal(number)
             self._told(clock, act.what, act.node)
 
-    def _operate(self, act: Act, server: RigServer, clock: LoadClock) -> None:
+    def _operate(self, act: Act, server: _Member, clock: LoadClock) -> None:
         """An operation waits for its server beside everything else."""
         operation = self._operations[act.operation]
 
-        def begin(server: RigServer, clock: LoadClock) -> None:
+        def begin(server: _Member, clock: LoadClock) -> None:
             held = self._held[act.operation]
             held.begin()
             self._told(clock, "answered", server.name)
 
-        def take_back(_server: RigServer, _clock: LoadClock) -> None:
+        def take_back(_server: _Member, _clock: LoadClock) -> None:
             self._held.pop(act.operation).end()
 
         if act.what == "operate":
-            self._held[act.operation] = Held(operation, server)
+            # Arbitrators are no place for operations, which was checked.
+            self._held[act.operation] = Held(operation, cast("RigServer", server))
             self._told(clock, operation.what, server.name)
             self._beside(begin, server, clock)
         elif act.operation in self._held:
             self._told(clock, "taken-back", server.name)
             self._beside(take_back, server, clock)
 
-    def _end(self, server: RigServer, number: signal.Signals) -> None:
+    def _end(self, server: _Member, number: signal.Signals) -> None:
         self._count(server)
         server.host.signal(number)
         server.host.await_end(_DEAD_S)
 
-    def _count(self, server: RigServer) -> None:
+    def _count(self, server: _Member) -> None:
         self.cpu_s[server.name] += server.cpu_seconds()
 
-    def _watch_end(self, server: RigServer, clock: LoadClock) -> None:
+    def _watch_end(self, server: _Member, clock: LoadClock) -> None:
         server.host.await_end(_LEAVES_S)
         self._told(clock, "ended", server.name)
 
-    def _start(self, server: RigServer, clock: LoadClock) -> None:
+    def _start(self, server: _Member, clock: LoadClock) -> None:
         if server.host.alive():
             server.host.await_end(_LEAVES_S)  # an orderly shutdown takes its time
         if not self._closing.is_set():
-            self._cluster.rejoin(server)
+            self._cluster.rejoin(cast("RigServer", server))  # arbitrators never are
             self._told(clock, "answers", server.name)
 
     def _beside(
-        self, call: Callable[[RigServer, LoadClock], None], server: RigServer, clock: LoadClock
+        self,
+        call: Callable[[_Member, LoadClock], None],
+        server: _Member,
+        clock: LoadClock,
     ) -> None:
         def run() -> None:
             try:

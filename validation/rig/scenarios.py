@@ -68,6 +68,7 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)*(?:-\d+(?:\.\d+)*)?")
 _FAMILIES = {"percona": "pxc"}
 _SWITCH = {"on": 1.0, "yes": 1.0, "true": 1.0, "off": 0.0, "no": 0.0, "false": 0.0}
 _PERIOD = re.compile(r"pt(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
+_SEGMENT = "gmcast.segment"
 _POOL = "innodb_buffer_pool_size"
 _PROVIDER = "wsrep_provider_options"
 
@@ -114,6 +115,7 @@ def cell_scenario(experiment: Experiment, cell: Cell, measured: Figures) -> dict
     scenario: dict[str, Any] = {
         "name": cell.label,
         "cluster": cluster,
+        **_nodes(cell),
         "network": network,
         "workload": workload_of(cell.load),
     }
@@ -122,6 +124,22 @@ def cell_scenario(experiment: Experiment, cell: Cell, measured: Figures) -> dict
     for path, value in _own(experiment.system(cell.system).scenario):
         put(scenario, {}, path, value)
     return scenario
+
+
+def _nodes(cell: Cell) -> dict[str, Any]:
+    """The ``[[node]]`` tables, if some nodes differ from others."""
+    tables = []
+    for name in cell.node_names:
+        options = dict(cell.node_options.get(name, {}))
+        table: dict[str, Any] = {"name": name}
+        if (segment := options.pop(_SEGMENT, None)) is not None:
+            table["segment"] = segment
+        if own := simulated(cell.product, options):
+            table["options"] = own
+        if name in cell.arbitrators:
+            table["arbitrator"] = True
+        tables.append(table)
+    return {"node": tables} if any(len(table) > 1 for table in tables) else {}
 
 
 def _options(cell: Cell) -> dict[str, Option]:
