@@ -80,6 +80,7 @@ from simrep.modelling import (
 from simrep.modelling.closed_form import ClosedForm
 from simrep.models.mysql.durability import Durability
 from simrep.models.mysql.ending_server import EndingServer
+from simrep.models.mysql.maintenance import MAINTENANCE, maintain
 from simrep.models.mysql.server import ERRORS, BinlogTransaction, MysqlServer
 from simrep.models.mysql.table_changes import check_table_change
 from simrep.models.mysql.watch import WatchedParts
@@ -127,7 +128,7 @@ class Asynchronous(Model):
             "jitter", "promote",
         }
     )  # fmt: skip
-    operations: ClassVar = frozenset({"ddl"})
+    operations: ClassVar = MAINTENANCE | {"ddl"}
     node_costs: ClassVar[bool] = True
     waits_for_own: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = ERRORS
@@ -354,8 +355,11 @@ class Asynchronous(Model):
             self._manager.machine_changes(change)
 
     def operate(self, operation: Operation) -> None:
-        """Let an operator change a table on the source."""
+        """Let an operator change a table on the source, lock tables, or make a backup."""
         member = self._members[operation.nodes[0]]
+        if operation.what in MAINTENANCE:
+            maintain(self._cluster, member.server, operation, self._costs[operation.nodes[0]])
+            return
         told = check_table_change(
             operation, self._options, member.server.name if member.read_only else ""
         )

@@ -23,15 +23,8 @@ from functools import partial
 from math import inf
 from typing import Any, Final
 
-from simrep.modelling import (
-    BulkStream,
-    Cluster,
-    CopyCosts,
-    Copying,
-    Operation,
-    OperationWord,
-    ScenarioError,
-)
+from simrep.modelling import Cluster, Operation, OperationWord, ScenarioError
+from simrep.models.mysql.maintenance import copying_of
 
 from .options import GaleraCosts, GaleraOptions
 from .returning_node import ReturningNode
@@ -39,8 +32,6 @@ from .server import GaleraServer
 from .table_locks import TableLock
 
 __all__ = ["OPERATIONS", "Maintenance"]
-
-_PAGE_BYTES: Final = 16 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,24 +206,13 @@ class _Backup(_Work):
 
     def _copy(self) -> None:
         cluster, told, node = self._cluster, self._told, self._node
-        pool = cluster.pools.get(node.index)
-        disk_byte_s = told.disk_byte_s
-        if told.reads_rows and pool is not None:
-            pool_bytes = self._options.innodb_buffer_pool_size or 0
-            missing = 1.0 - pool_bytes / cluster.data_bytes
-            page_s = cluster.costs_of(node.index, self._site.costs).page_read_us * 1e-6
-            disk_byte_s = missing * page_s / _PAGE_BYTES
-        stream = None
-        if told.to is not None:
-            target = cluster.names.index(told.to)
-            stream = BulkStream(cluster.clock, cluster.network, node.index, target)
-        self._copying = Copying(
-            cluster.clock,
-            node.host,
-            node.host.flusher if pool is None else pool.line,
-            CopyCosts(disk_byte_s, told.cpu_byte_s, told.least_byte_s, told.ratio),
-            stream,
-            lambda: node.alive,
+        self._copying = copying_of(
+            cluster,
+            node.index,
+            told,
+            page_read_us=cluster.costs_of(node.index, self._site.costs).page_read_us,
+            pool_bytes=self._options.innodb_buffer_pool_size or 0,
+            goes_on=lambda: node.alive,
         )
         self._copying.copy(told.size_bytes(cluster.data_bytes), self._copied)
 

@@ -82,6 +82,7 @@ from simrep.modelling import (
 )
 from simrep.modelling.closed_form import ClosedForm
 from simrep.models.group_replication.gcs.texts import SAID, TERMS, describe_message
+from simrep.models.mysql.maintenance import MAINTENANCE, maintain
 from simrep.models.mysql.server import ERRORS
 from simrep.models.mysql.set_options import APPLIER_RESTARTS, away
 from simrep.models.mysql.table_changes import check_table_change
@@ -133,7 +134,7 @@ class GroupReplication(Model):
             "promote", "cut", "loss", "jitter",
         }
     )  # fmt: skip
-    operations: ClassVar = frozenset({"ddl", "set"})
+    operations: ClassVar = MAINTENANCE | {"ddl", "set"}
     dynamic: ClassVar[frozenset[str]] = frozenset(
         f"group_replication_flow_control_{name}"
         for name in (
@@ -319,8 +320,13 @@ class GroupReplication(Model):
         self._changes.change(change)
 
     def operate(self, operation: Operation) -> None:
-        """Let an operator set options, or change a table on a member that takes writes."""
+        """Let an operator set options, change or lock tables, or make a backup."""
         assert self._changes is not None
+        if operation.what in MAINTENANCE:
+            node = operation.nodes[0]
+            costs = self._cluster.costs_of(node, self._costs)
+            maintain(self._cluster, self._changes.member(node).server, operation, costs)
+            return
         if operation.what == "set":
             for node in operation.nodes:
                 changing = self._changes.member(node)

@@ -20,12 +20,15 @@ from simrep.modelling import (
 from simrep.models.mysql.channel import Call, Channel, Committing, RelayedTransaction
 from simrep.models.mysql.durability import Durability, FollowedBinlog, FollowedRedoLog
 from simrep.models.mysql.options import ServerCosts, ServerOptions
-from simrep.models.mysql.server import BinlogTransaction, MysqlServer
+from simrep.models.mysql.server import BeforeBegin, BinlogTransaction, MysqlServer
 
+from .global_read_lock import GlobalReadLock
 from .table_changes import TableChanges, TableStatement
 
 __all__ = ["CONNECTION_LOST", "CONNECTION_REFUSED", "EndingChannel", "EndingServer"]
 
+_LOCK_TABLES = frozenset({"ddl", "lock-tables"})
+_STOP_COMMITS = frozenset({"flush-tables-with-read-lock", "backup"})
 CONNECTION_LOST = "2013 lost connection to the server"
 CONNECTION_REFUSED = "2003 connection refused"
 
@@ -48,7 +51,9 @@ class EndingServer(Killable, MysqlServer):
     durability : Durability
         What is on its disk; set from outside, as that outlasts the process.
     tables : TableChanges or None
-        Who uses and who changes its tables; None where nobody will change one.
+        Who uses and who changes its tables; None where nobody will change or lock one.
+    read_lock : GlobalReadLock or None
+        Who stops all commits on it; None where nobody will.
     """
 
     durability: Durability
@@ -68,9 +73,14 @@ class EndingServer(Killable, MysqlServer):
         self._quiet: list[Callable[[], object]] = []
         self._awaited: list[tuple[set[OpenTransaction], Callable[[], object]]] = []
         self.tables: TableChanges | None = None
-        if "ddl" in parts.cluster.operations:
+        self.read_lock: GlobalReadLock | None = None
+        operations = frozenset(parts.cluster.operations)
+        if operations & _LOCK_TABLES:
             self.tables = TableChanges(self, parts, options, costs)
             how["before_begin"] = self.tables.before(how.get("before_begin"))
+        if operations & _STOP_COMMITS:
+            self.read_lock = GlobalReadLock(self, parts)
+            how["before_begin"] = _first(self.read_lock.begin, how.get("before_begin"))
         super().__init__(parts, options, costs, begin=self._begin, **how)
 
     def _log_kinds(self) -> tuple[Callable[..., RedoLog], Callable[..., Binlog]]:
@@ -140,9 +150,17 @@ class EndingServer(Killable, MysqlServer):
     def _commit(
         self, transaction: Transaction, owner: OpenTransaction
     ) -> Generator[Event, Any, bool]:
+        stops = self.read_lock if transaction.rows else None
+        if stops is not None:
+            why = yield from stops.begin_commit(transaction, owner)
+            if why is not None:
+                owner.error = why
+                return False
         self._commits[owner] = None
         committed = yield from super()._commit(transaction, owner)
         del self._commits[owner]
+        if stops is not None:
+            stops.ended()
         error = self._errors.pop(owner, "")
         if error:
             owner.error = error
@@ -203,10 +221,20 @@ class EndingServer(Killable, MysqlServer):
                 self.fail(owner, CONNECTION_LOST)
         self._look_who_ended()
 
-    def when_ended(self, call: Callable[[], object]) -> None:
-        """``call()`` when all transactions that are open now have ended."""
-        self._awaited.append((set(self._open.values()), call))
+    def when_ended(
+        self, call: Callable[[], object], among: Callable[[Transaction], bool] | None = None
+    ) -> list[Transaction]:
+        """``call()`` when all transactions that are open now have ended, or some of them.
+
+        Returns
+        -------
+        list of Transaction
+            Who they are.
+        """
+        awaited = [one for one in self._open if among is None or among(one)]
+        self._awaited.append(({self._open[one] for one in awaited}, call))
         self._look_who_ended()
+        return awaited
 
     def _look_who_ended(self) -> None:
         there = {owner for owner in self._open.values() if not owner.error}
@@ -286,6 +314,15 @@ class EndingChannel(Channel):
 
     def apply(self, change: RelayedTransaction, applied: Call) -> None:
         """See ``Channel.apply``."""
+        if not self.server.alive:
+            return
+        if self.server.read_lock is None:
+            self._apply((change, applied))
+        else:
+            self.server.read_lock.apply(change.seqno, self._apply, (change, applied))
+
+    def _apply(self, work: tuple[RelayedTransaction, Call]) -> None:
+        change, applied = work
         tables = self.server.tables
         if not self.server.alive:
             return
@@ -312,8 +349,17 @@ class EndingChannel(Channel):
 
     def commit(self, change: RelayedTransaction, queued: Call, committed: Call) -> None:
         """See ``Channel.commit``."""
+        work = change, queued, committed
+        if not self.server.alive:
+            return
+        if self.server.read_lock is None:
+            self._commit(work)
+        else:
+            self.server.read_lock.commit(change.seqno, self._commit, work)
+
+    def _commit(self, work: tuple[RelayedTransaction, Call, Call]) -> None:
         if self.server.alive:
-            super().commit(change, queued, committed)
+            super().commit(*work)
 
     def _in_memory(self, entry: Committing) -> None:
         if self.server.alive:
@@ -326,6 +372,22 @@ class EndingChannel(Channel):
     def _durable(self, entry: Committing) -> None:
         if self.server.alive:
             super()._durable(entry)
+            if self.server.read_lock is not None:
+                self.server.read_lock.ended()
+
+
+def _first(first: BeforeBegin, then: BeforeBegin | None) -> BeforeBegin:
+    """One after the other holds up the begin of a transaction."""
+    if then is None:
+        return first
+
+    def both(transaction: Transaction) -> Generator[Event, Any, str | None]:
+        error = yield from first(transaction)
+        if error is not None:
+            return error
+        return (yield from then(transaction))
+
+    return both
 
 
 def _ignore(*_: Any) -> None:

@@ -24,7 +24,14 @@ from simrep.models.mysql.commit import Commit, CommitHooks, CommitPipeline, Engi
 
 from .options import LARGEST_CACHE, ServerCosts, ServerOptions
 
-__all__ = ["ENVELOPE_BYTES", "ERRORS", "BinlogHooks", "BinlogTransaction", "MysqlServer"]
+__all__ = [
+    "ENVELOPE_BYTES",
+    "ERRORS",
+    "BeforeBegin",
+    "BinlogHooks",
+    "BinlogTransaction",
+    "MysqlServer",
+]
 
 Call = Callable[[Any], object]
 BeforeBegin = Callable[[Transaction], Generator[Event, Any, str | None]]
@@ -198,6 +205,7 @@ class MysqlServer:
             pool_bytes=options.innodb_buffer_pool_size,
         )
         # Made once: every entry that waits for a replica keeps them.
+        self.pool_bytes = options.innodb_buffer_pool_size
         self._when_committed: Call = self._committed
         self._when_durable: Call = self._durable
         self._before_commit = before_commit

@@ -1,4 +1,4 @@
-"""ALTER TABLE on one server: by an operator, and as replicas apply it again."""
+"""ALTER TABLE and LOCK TABLES on one server; replicas apply the first again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from simrep.modelling import (
+    Access,
     ChangeCosts,
+    Claim,
     DdlTable,
     Event,
     Holder,
@@ -24,6 +26,7 @@ from simrep.modelling import (
 )
 from simrep.modelling.watching import HELD, describe
 
+from .global_read_lock import GlobalReadLock
 from .options import ServerCosts, ServerOptions
 
 __all__ = ["TableChanges", "TableStatement", "check_table_change"]
@@ -54,6 +57,7 @@ class _Server(Protocol):
     """The server whose tables they are."""
 
     alive: bool
+    read_lock: GlobalReadLock | None
 
     def owner_of(self, transaction: Transaction) -> OpenTransaction:
         """What owns the row locks of an open transaction."""
@@ -98,6 +102,9 @@ class TableChanges:
         self._log_bytes = options.innodb_online_alter_log_max_size
         self._changes: dict[TableChange, TableStatement] = {}
         self._applied: dict[Hashable, TableChange] = {}  # by what the appliers have in hand
+        self._furthest = 0  # the highest place of the order that ever used a table
+        self._entered: set[TableStatement] = set()  # of operators, and not ended
+        self._locked: dict[Claim, str] = {}  # LOCK TABLES that somebody holds or waits for
         # Transactions that wait for a statement, and a statement that waits for them.
         self._line = parts.line("metadata lock", self._holder, lap=Lap.LOCK_WAIT)
         self._own_line = parts.line("metadata lock of ALTER TABLE", self._user)
@@ -152,7 +159,7 @@ class TableChanges:
         """For which statement transactions wait."""
         statement = next(iter(self._changes.values()), None)
         if statement is None:
-            return Holder("ALTER TABLE")
+            return Holder(next(iter(self._locked.values()), "ALTER TABLE"))
         return Holder(statement.kind, ((self._name, statement),), doing="changing the table")
 
     def _awaited(self) -> list[Hashable]:
@@ -181,6 +188,14 @@ class TableChanges:
             self._note(TableStatement(told, self._index), "fails")
             return
         change = self._change(TableStatement(told, self._index))
+        stops = self._server.read_lock
+        if stops is None:
+            self._begin(change)
+        else:
+            stops.change(self._begin, change)
+
+    def _begin(self, change: TableChange) -> None:
+        self._entered.add(self._changes[change])
         change.begin(partial(self._write, change))
 
     def _change(self, statement: TableStatement) -> TableChange:
@@ -206,6 +221,10 @@ class TableChanges:
             self._own_line.wait(statement)
         elif word == "locks":
             self._own_line.go(statement)
+        elif word in {"ends", "fails"} and statement in self._entered:
+            self._entered.remove(statement)
+            if self._server.read_lock is not None:
+                self._server.read_lock.ended()
         if self._timeline is not None:
             self._timeline.note(self._index, f"ddl-{word}", how=told.name or told.path)
 
@@ -247,8 +266,28 @@ class TableChanges:
             self._end(own)
 
     def enter_applier(self, change: Any, call: Call, argument: Any) -> bool:
-        """An applier begins to use a table; ``call(argument)`` if not at once."""
-        return self.locks.enter(change, change.transaction.kind, call, argument, writes=True)
+        """An applier begins to use a table; ``call(argument)`` if not at once.
+
+        One that comes before another applier in the order of commits does not queue up behind a
+        statement that waits for that other one: else all of them would wait for ever.
+        """
+        kind, passes = change.transaction.kind, change.seqno < self._furthest
+        self._furthest = max(self._furthest, change.seqno)
+        return self.locks.enter(change, kind, call, argument, writes=True, passes=passes)
+
+    # -- LOCK TABLES -------------------------------------------------------------------------------
+
+    def lock(self, claim: Claim, text: str, *, shared: bool, call: Callable[[], object]) -> None:
+        """Lock tables; ``call()`` when nobody uses them, or nobody writes if it is ``shared``."""
+        self._locked[claim] = text
+        access = Access.READS if shared else Access.NONE
+        self.locks.claim(claim, lambda _: self.locks.ask(claim, access, lambda _: call()))
+
+    def unlock(self, claim: Claim) -> None:
+        """Give the lock back, or wait for it no more."""
+        self._line.cut()
+        del self._locked[claim]
+        self.locks.drop(claim)
 
     def die(self) -> None:
         """The server ends: nothing goes on."""

@@ -65,6 +65,7 @@ from simrep.modelling import (
 from simrep.modelling.closed_form import ClosedForm
 from simrep.models.mysql.durability import Durability
 from simrep.models.mysql.ending_server import EndingServer
+from simrep.models.mysql.maintenance import MAINTENANCE, maintain
 from simrep.models.mysql.options import CrashSafety, ServerCosts, ServerOptions
 from simrep.models.mysql.recognition import MysqlRecognition
 from simrep.models.mysql.server import ERRORS, MysqlServer
@@ -130,7 +131,7 @@ class Standalone(Model):
     faults: ClassVar = frozenset(
         {"slow", "pause", "disk-stall", "kill", "power-loss", "leave", "restart", "loss", "jitter"}
     )
-    operations: ClassVar = frozenset({"ddl"})
+    operations: ClassVar = MAINTENANCE | {"ddl"}
     node_costs: ClassVar[bool] = True
     alone: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = ERRORS
@@ -140,11 +141,13 @@ class Standalone(Model):
         self, cluster: Cluster, options: StandaloneOptions, costs: StandaloneCosts
     ) -> None:
         self.servers: Sequence[MysqlServer]
+        self._cluster = cluster
         self._options = options
         self._ending_servers: list[EndingServer] = []  # where something happens to them
         self._changes: Changes | None = None
         every = parts_of(cluster, WatchedParts)
         each = [cluster.costs_of(node, costs) for node in range(cluster.size)]
+        self._costs = each
         if cluster.changes:
             self._begin_changing(cluster, every, options, each)
             return
@@ -217,9 +220,12 @@ class Standalone(Model):
         self._changes.change(change)
 
     def operate(self, operation: Operation) -> None:
-        """Let an operator change a table."""
-        told = check_table_change(operation, self._options)
+        """Let an operator change or lock tables, or make a backup."""
         server = self._ending_servers[operation.nodes[0]]
+        if operation.what in MAINTENANCE:
+            maintain(self._cluster, server, operation, self._costs[server.index])
+            return
+        told = check_table_change(operation, self._options)
         assert server.tables is not None
         server.tables.alter(told)
 

@@ -120,10 +120,24 @@ class MetadataLocks:
     # -- transactions ------------------------------------------------------------------------------
 
     def enter(
-        self, user: Hashable, kind: str, call: Call, argument: Any = None, *, writes: bool
+        self,
+        user: Hashable,
+        kind: str,
+        call: Call,
+        argument: Any = None,
+        *,
+        writes: bool,
+        passes: bool = False,
     ) -> bool:
-        """Begin to use the table of a kind of transactions; ``call(argument)`` if not at once."""
-        if any(claim.bars(kind, writes=writes) for claim in self._claims):
+        """Begin to use the table of a kind of transactions; ``call(argument)`` if not at once.
+
+        Whoever ``passes`` does not queue up behind statements that still wait: for the user it may
+        be that these wait for, and that waits for it in turn.
+        """
+        if any(
+            claim.bars(kind, writes=writes) and not (passes and claim.waits)
+            for claim in self._claims
+        ):
             self._waiting[user] = (kind, writes, self._clock._now, call, argument)
             return False
         self._users[user] = (kind, writes)
@@ -169,6 +183,9 @@ class MetadataLocks:
 
     def drop(self, claim: Claim) -> None:
         """The table is what it is to be, or stays what it was."""
+        if claim not in self._claims:  # it is none yet
+            self._later = [one for one in self._later if one[0] is not claim]
+            return
         self._claims.remove(claim)
         later, self._later = self._later, []
         for other, call, argument in later:
