@@ -69,6 +69,14 @@ def explain(
             help="Save a film of one commit or of a fault: messages travel between the nodes.",
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            parser=path_in,
+            help="Save a page that plays the run, message by message, from there on.",
+        ),
+    ] = None,
     set_: Set = None,
     seed: Seed = None,
     json: Json = False,
@@ -81,10 +89,12 @@ def explain(
       simrep explain cluster.toml
       simrep explain cluster.toml --txn p95 --plot commit.png
       simrep explain cluster.toml --txn 1234 --trace commit.json
+      simrep explain cluster.toml --html run.html
       simrep explain cluster.toml --tail 5%
       simrep explain cluster.toml --stall --longer-than 20ms --plot stall.svg
       simrep explain broken.toml --fault n3-dies --plot view-change.png
       simrep explain broken.toml --fault n3-dies --film view-change.gif
+      simrep explain broken.toml --fault n3-dies --html n3-dies.html
       simrep explain broken.toml --from 15s --until 16.5s
       simrep explain cluster.toml --json | jq .stages
     """
@@ -102,6 +112,7 @@ def explain(
     check_writable("--plot", plot, plot=True)
     check_writable("--trace", trace)
     check_writable("--film", film)
+    check_writable("--html", html)
     if film is not None:
         from simrep.show.plot.why.film import check_ending
 
@@ -112,7 +123,7 @@ def explain(
     slowest = None if tail is None else share("--tail", tail)
     if slowest is not None and not 0.0 < slowest <= 1.0:
         raise ScenarioError("--tail", f"must be above 0 and at most 100 %, given {tail!r}")
-    files = {"--plot": plot, "--trace": trace, "--film": film}
+    files = {"--plot": plot, "--trace": trace, "--film": film, "--html": html}
     for first, second in combinations([name for name in files if files[name] is not None], 2):
         if files[first] == files[second]:
             raise ScenarioError(second, f"{str(files[second])!r} is the file of {first}, too")
@@ -143,6 +154,9 @@ def explain(
         found.trace(trace)
     if film is not None:
         found.animate(film)
+    if html is not None:
+        with progress_bar(scenario.name, quiet=json):
+            found.player(html)
 
 
 def _check_together(

@@ -105,9 +105,15 @@ class Watch:
         Whether messages and spans are kept, besides what stations waited for.
     of_interest : callable, optional
         ``of_interest(who)``: of ``waited`` only that is kept in which such a one waited.
+    most : int, optional
+        When so many messages and spans are kept, no further ones are.
 
     Attributes
     ----------
+    until_s : float
+        What happened later is not kept, in simulated seconds.
+    counted : mapping of int to int
+        How many messages left their nodes that are not kept, by tenths of a second.
     waited : list of Waited
     spans : list of Span
         In the order in which they ended.
@@ -126,6 +132,7 @@ class Watch:
         *,
         details: bool = False,
         of_interest: Callable[[Hashable], bool] | None = None,
+        most: int | None = None,
     ) -> None:
         self.clock = clock
         self.longer_than_s = longer_than_s if since_s <= 0.0 else inf
@@ -134,8 +141,10 @@ class Watch:
         self.sent: list[Sent] = []
         self.names = tuple(names)
         self.details = details
+        self.until_s = until_s
+        self.counted: dict[int, int] = {}
         self._since_s = since_s
-        self._until_s = until_s
+        self._most = most
         self._of_interest = of_interest
         self._blocked: dict[Line, None] = {}
         self._doing: dict[Key, list[tuple[float, str]]] = {}
@@ -210,9 +219,16 @@ class Watch:
         self, node: str, station: str, detail: str, who: Hashable, what: str, began_s: float
     ) -> None:
         now = self.clock._now
-        if now > began_s and now >= self._since_s and began_s <= self._until_s:
+        if now > began_s and now >= self._since_s and began_s <= self.until_s:
             cause = self.handled_by(node)
             self.spans.append(Span(node, station, detail, who, what, began_s, now, cause))
+            self._stop_if_full()
+
+    def _stop_if_full(self) -> None:
+        if self._most is not None and len(self.spans) + len(self.sent) >= self._most:
+            self._most = None
+            self.until_s = self.clock._now
+            self._keep_longer_than(inf)
 
     def _longest(self, key: Key, since_s: float, at_first: str) -> str:
         """What somebody has done longest since then; ``at_first`` until it has told anything."""
@@ -230,12 +246,15 @@ class Watch:
         self, source: int, target: int, size_bytes: int, message: Any, at: float
     ) -> Sent | None:
         """A message leaves its node; None if it is not kept."""
-        if not self._since_s <= self.clock._now <= self._until_s:
+        if not self._since_s <= self.clock._now <= self.until_s:
+            tenth = int(10.0 * self.clock._now)
+            self.counted[tenth] = self.counted.get(tenth, 0) + 1
             return None
         node = self.names[source]
         cause = self._handling.get(node) or self._received(node, message)
         sent = Sent(len(self.sent), source, target, size_bytes, message, at, cause)
         self.sent.append(sent)
+        self._stop_if_full()
         return sent
 
     def arrives(self, sent: Sent) -> None:

@@ -63,6 +63,23 @@ class Report(ABC):
         figure: Figure = self._view("plot", path)
         return figure
 
+    def player(self, path: str | Path | None = None, **options: Any) -> Any:
+        """A page that plays the run, message by message; a notebook shows it.
+
+        The run is simulated again, with all its messages.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save it: one HTML file that needs no other.
+
+        Raises
+        ------
+        SimrepError
+            If results of its type are of no single run.
+        """
+        return self._view("player", path, **options)
+
     def to_frame(self) -> pd.DataFrame:
         """The figures as a pandas DataFrame."""
         import pandas as pd

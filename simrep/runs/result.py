@@ -34,6 +34,7 @@ from simrep.runs.replica_cluster import ReplicaClusterLag
 from simrep.runs.report import Report
 from simrep.runs.staleness import Staleness
 from simrep.runs.timeline import TimelineReport
+from simrep.scenario.changes import without_pack
 from simrep.workload.laps import LAPS
 
 if TYPE_CHECKING:
@@ -302,7 +303,7 @@ class Result(Report):
         """
         from simrep.why.commit import explain
 
-        return explain(self._again(replication), txn=txn, seed=self.seed, replication=replication)
+        return explain(self.again(replication), txn=txn, seed=self.seed, replication=replication)
 
     def explain_fault(
         self,
@@ -327,7 +328,7 @@ class Result(Report):
         from simrep.why.window import explain_window
 
         return explain_window(
-            self._again(replication),
+            self.again(replication),
             fault=fault,
             from_s=from_s,
             until_s=until_s,
@@ -335,12 +336,10 @@ class Result(Report):
             replication=replication,
         )
 
-    def _again(self, replication: int) -> dict[str, Any]:
+    def again(self, replication: int) -> dict[str, Any]:
         """The scenario, to simulate a replication of it once more."""
         self._run(replication)
-        # Its costs are filled in; a pack that lay beside the scenario's file is not needed again.
-        cluster = {key: one for key, one in self.scenario["cluster"].items() if key != "pack"}
-        return {**self.scenario, "cluster": cluster}
+        return without_pack(self.scenario)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the histogram and the log, as JSON can hold it (NaN becomes None)."""

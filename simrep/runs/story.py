@@ -80,6 +80,8 @@ class Follow:
     details: bool = True
     # By client and start: what stations waited for is kept only where one of them waited.
     transactions: frozenset[tuple[int, float]] | None = None
+    # When so many messages, waits and services are kept, no further ones are.
+    most: int | None = None
 
     @classmethod
     def stages(cls) -> Follow:
@@ -102,6 +104,10 @@ class Story:
         those of the warm-up, for which others may have waited.
     spans : list of Span
         Waits and services at the stations of all nodes.
+    ended_s : float
+        When the run has ended, in simulated seconds.
+    counted : mapping of int to int
+        How many messages left their nodes that are not kept, by tenths of a second.
     """
 
     def __init__(self, clock: LapClock, names: Sequence[str], follow: Follow, meter: Meter) -> None:
@@ -117,6 +123,7 @@ class Story:
             until_s=follow.until_s,
             details=follow.details,
             of_interest=None if follow.transactions is None else wanted,
+            most=follow.most,
         )
         self.watch = watch if follow.until_s > follow.since_s else None
         self.journeys: list[Journey] = []
@@ -124,8 +131,10 @@ class Story:
         self.spans: list[Span] = watch.spans
         self.waited: list[Waited] = watch.waited
         self.sent: list[Sent] = watch.sent
+        self.counted = watch.counted
         self._model: Model | None = None
         self.names = watch.names
+        self.ended_s = 0.0
         self._recorder = meter.laps
         clock.laps, clock.stopwatch = self._laps, self._begin
 
@@ -144,6 +153,12 @@ class Story:
         """The run has ended."""
         self.journeys = [one for one in self.all_journeys if one.ended_s >= measured_from_s]
         self._model = model
+        self.ended_s = self._watch.clock._now
+
+    @property
+    def kept_until_s(self) -> float:
+        """What happened later is not kept, in simulated seconds."""
+        return min(self._watch.until_s, self.ended_s)
 
     def describe(self, message: Any) -> MessageText:
         """What a message is, as the model tells it; an error if it tells something else."""

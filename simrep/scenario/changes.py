@@ -10,7 +10,7 @@ from typing import Any
 from simrep.errors import ScenarioError, nearest
 from simrep.scenario.problems import Step, dotted
 
-__all__ = ["leaves", "put", "short_names", "value_at"]
+__all__ = ["leaves", "put", "short_names", "value_at", "without_pack"]
 
 _STEP = re.compile(r'"([^"]*)"|\'([^\']*)\'|([^."\']+)')
 
@@ -141,3 +141,12 @@ def _get(table: Any, step: Step, path: list[Step]) -> Any:
             raise ScenarioError(dotted(path), f"there are only {len(table)} entries")
         return table[step]
     return table.get(step, {}) if isinstance(table, dict) else {}
+
+
+def without_pack(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A complete scenario of a result, to simulate it once more.
+
+    Its costs are filled in: a pack that lay beside the scenario's file is not needed again.
+    """
+    cluster = {key: one for key, one in content["cluster"].items() if key != "pack"}
+    return {**content, "cluster": cluster}

@@ -20,7 +20,8 @@ from simrep.errors import SimrepError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["VIEWS", "Figures", "View", "animate", "console", "html", "plot", "tables", "trace"]
+__all__ = ["VIEWS", "Figures", "View", "animate", "console", "html", "player", "plot", "tables",
+           "trace"]  # fmt: skip
 
 Show = TypeVar("Show", bound=Callable[..., Any])
 
@@ -101,6 +102,7 @@ tables = View(
         "text.faults": ("Faults", "TimelineReport"),
         "text.headroom": ("Headroom",),
         "text.reads": ("Reads",),
+        "text.recording": ("Recording",),
         "text.plan": ("Capacity", "Product", "Rate", "Threshold", "Timeouts"),
         "text.rejoin": ("Rejoin",),
         "text.procedures": ("RollingRestart",),
@@ -141,6 +143,22 @@ animate = View(
 )
 trace = View("trace", {"text.chrome_trace": ("Explanation",)})
 html = View("page", {"text.sweep": ("Sweep",)})
+player = View(
+    "player",
+    {
+        "player.page": (
+            *("Explanation", "Recording", "Result", "StallExplanation"),
+            *("TailExplanation", "WindowExplanation"),
+        )
+    },
+)
 
-VIEWS = {"tables": tables, "plot": plot, "animate": animate, "trace": trace, "html": html}
+VIEWS = {
+    "tables": tables,
+    "plot": plot,
+    "animate": animate,
+    "trace": trace,
+    "html": html,
+    "player": player,
+}
 """By the name of the method of a result."""

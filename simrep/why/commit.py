@@ -29,7 +29,8 @@ from simrep.workload.transaction import Transaction
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
 
-__all__ = ["Activity", "CommitStage", "Explanation", "Transmission", "explain"]
+__all__ = ["Activity", "CommitStage", "Explanation", "Transmission", "explain", "silence_s",
+           "stages_of"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +286,11 @@ def explain(
     return _explanation(replay, story, journey, number + 1, rank, until_s)
 
 
+def silence_s(setup: Setup) -> float:
+    """From whom nothing comes for so long is away: no message of its is on the way, in seconds."""
+    return max(_SILENCE_S, _SILENCE_HOPS * _longest_hop_s(setup))
+
+
 def _longest_hop_s(setup: Setup) -> float:
     return max((path.latency.base_s for path in setup.paths.values()), default=0.0)
 
@@ -336,9 +342,9 @@ def _explanation(
     began_s, ended_s = transaction.started_s, journey.ended_s
     messages = Messages(story)
     causes = Causes(story, messages, journey)
-    reasons = Reasons(story, nodes, max(_SILENCE_S, _SILENCE_HOPS * _longest_hop_s(setup)))
+    reasons = Reasons(story, nodes, silence_s(setup))
     happened = within(events(setup.scenario), began_s, ended_s)
-    stages = _stages(journey, causes, reasons, nodes[transaction.node], happened)
+    stages = stages_of(journey, causes, reasons, nodes[transaction.node], happened)
     own_ends_s = [span.ended_s for span in story.spans_of(transaction)]
     own_ends_s += [s.arrived_s for s in story.sent if s in causes.own and not isnan(s.arrived_s)]
     until_s = min(max([ended_s, *own_ends_s]), latest_s)
@@ -365,7 +371,7 @@ def _explanation(
     )
 
 
-def _stages(
+def stages_of(
     journey: Journey, causes: Causes, reasons: Reasons, node: str, happened: Sequence[Event]
 ) -> tuple[CommitStage, ...]:
     """Legs as stages; neighbours of one name are one, and what is left is ``other``."""

@@ -1,0 +1,1 @@
+"""A page that plays a run: a document of the run, and the script that draws it."""

@@ -1,0 +1,231 @@
+// All that is no drawing: buttons, legends that filter, the chosen transaction, the list of what happened.
+
+class Panel {
+  constructor(player) {
+    this.player = player;
+    this.parts = player.parts;
+  }
+
+  load() {
+    const { run } = this.player, { parts } = this;
+    parts.title.textContent = run.title;
+    const told = run.transactions.count.toLocaleString("en"), sent = run.messages.count.toLocaleString("en");
+    const whole = run.window[0] <= 0 && run.window[1] >= run.length;
+    const part = whole ? "" : ` from ${instant(run.window[0], 1)} to ${instant(run.window[1], 1)}; of the rest only how much happened`;
+    parts.facts.textContent = `${run.model}, ${run.nodes.length} ${run.nodes.length === 1 ? "node" : "nodes"}, ${duration(run.length)} simulated, seed ${run.content.seed}: ${told} commits and ${sent} messages${part}`;
+    this.fillFilters();
+    this.fillNotes();
+    this.tellChosen();
+    this.tellSpeed();
+    this.tellPlaying();
+    this.say("");
+  }
+
+  fillFilters() {
+    const { player, parts } = this, { run } = player;
+    parts.nodes.replaceChildren();
+    run.nodes.forEach((name, node) => {
+      this.chip(parts.nodes, name, player.nodeShown, node, null);
+    });
+    parts.kinds.replaceChildren();
+    const counts = new Float64Array(run.messages.kinds.length);
+    for (let i = 0; i < run.messages.count; i++) counts[run.messages.kind[i]]++;
+    const order = run.messages.kinds.map((_, kind) => kind);
+    order.sort((a, b) => run.messages.carries[b] - run.messages.carries[a] || counts[b] - counts[a]);
+    for (const kind of order) {
+      const button = this.chip(parts.kinds, run.messages.kinds[kind], player.kindShown, kind, player.kindLooks[kind]);
+      element(button, "span", "count", counts[kind].toLocaleString("en"));
+    }
+    parts.kindsRow.hidden = run.messages.kinds.length === 0;
+    parts.stagesRow.replaceChildren();
+    for (const name of this.stageNames()) {
+      const entry = element(parts.stagesRow, "span", "stage");
+      this.swatch(element(entry, "canvas", "swatch"), (pen) => {
+        pen.fillStyle = player.look.fill(pen, name);
+        pen.fillRect(0, 2, 22, 10);
+      });
+      element(entry, "span", "", name);
+    }
+  }
+
+  stageNames() {
+    const { transactions } = this.player.run, used = new Set(transactions.packed.stage);
+    const texts = [...used].map((pattern) => this.player.run.texts.text(pattern, [], 0));
+    return Object.keys(STAGES).filter((name) => texts.includes(name));
+  }
+
+  chip(parent, name, shown, place, look) {
+    const button = element(parent, "button", "chip");
+    button.type = "button";
+    button.setAttribute("aria-pressed", String(shown[place]));
+    if (look) {
+      this.swatch(element(button, "canvas", "swatch"), (pen) => {
+        pen.strokeStyle = pen.fillStyle = this.player.look.colour(look.colour);
+        pen.setLineDash(look.dash);
+        pen.lineWidth = 1.6;
+        pen.beginPath();
+        pen.moveTo(0, 7);
+        pen.lineTo(22, 7);
+        pen.stroke();
+        drawShape(pen, look.shape, 11, 7, 4);
+      });
+    }
+    element(button, "span", "name", name).title = name;
+    button.addEventListener("click", (event) => {
+      if (event.altKey || event.shiftKey) shown.fill(false);
+      shown[place] = event.altKey || event.shiftKey ? true : !shown[place];
+      if (!shown.some(Boolean)) shown.fill(true);
+      [...parent.children].forEach((one) => one.setAttribute("aria-pressed", String(shown[one.place])));
+      this.player.filter();
+    });
+    button.place = place;
+    return button;
+  }
+
+  swatch(canvas, draw) {
+    canvas.width = 44;
+    canvas.height = 28;
+    const pen = canvas.getContext("2d");
+    pen.scale(2, 2);
+    draw(pen);
+  }
+
+  // -- what happened -------------------------------------------------------------------------------
+
+  fillNotes() {
+    const { player, parts } = this, { run } = player;
+    const listed = [
+      ...run.notes.map((one) => ({ ...one, until: NaN })),
+      ...run.quiet.map((one) => ({ at: one.at, until: one.until, kind: "stall", text: `no commit for ${duration(one.until - one.at)}` })),
+    ].sort((a, b) => a.at - b.at);
+    parts.notes.replaceChildren();
+    this.notes = listed.map((one) => {
+      const row = element(parts.notes, "li", one.kind);
+      const button = element(row, "button");
+      button.type = "button";
+      element(button, "span", "time", instant(one.at, 1));
+      element(button, "span", "mark", { fault: "▼", view: "◆", stall: "▨", note: "·" }[one.kind]);
+      element(button, "span", "text", one.text);
+      button.addEventListener("click", () => {
+        if (one.until > one.at) player.show(one.at, one.until);
+        else player.goTo(one.at);
+      });
+      return { at: one.at, row };
+    });
+    parts.nothing.hidden = listed.length > 0;
+    this.nowNote = -2;
+  }
+
+  tellTime() {
+    const { player, parts } = this, width = player.to - player.from;
+    parts.time.textContent = instant(player.at, width / 10);
+    parts.span.textContent = `${duration(width)} in view`;
+    this.tellSpeed();
+    let now = -1;
+    while (now + 1 < this.notes.length && this.notes[now + 1].at <= player.at) now++;
+    if (now === this.nowNote) return;
+    this.notes.forEach((one, place) => {
+      one.row.classList.toggle("past", place <= now);
+      one.row.classList.toggle("now", place === now);
+    });
+    this.nowNote = now;
+    if (now >= 0) {
+      const { row } = this.notes[now], list = parts.notes;
+      if (row.offsetTop < list.scrollTop || row.offsetTop + row.offsetHeight > list.scrollTop + list.clientHeight) {
+        list.scrollTop = row.offsetTop - list.clientHeight / 2;
+      }
+    }
+  }
+
+  tellSpeed() {
+    const { player, parts } = this;
+    if (!player.run) return;
+    const pace = player.pace;
+    const text = pace < 0.995 ? `${figures(1 / pace, 2)}× slower than life` : `${figures(pace, 2)}× life`;
+    if (text !== this.paceText) parts.pace.textContent = this.paceText = text;
+    parts.speed.value = String(player.speed);
+  }
+
+  tellPlaying() {
+    const { playing } = this.player, button = this.parts.play;
+    button.textContent = playing ? "❚❚" : "▶";
+    button.setAttribute("aria-label", playing ? "Pause" : "Play");
+    button.title = playing ? "Pause (space)" : "Play (space)";
+  }
+
+  say(text) { this.parts.said.textContent = text; }
+
+  // -- the chosen transaction ------------------------------------------------------------------------
+
+  tellChosen() {
+    const { player, parts } = this, { run, chosen } = player;
+    parts.stages.replaceChildren();
+    parts.close.hidden = chosen < 0;
+    parts.earlier.disabled = parts.later.disabled = run.transactions.count === 0;
+    if (chosen < 0) {
+      parts.chosen.textContent = "No transaction is chosen";
+      parts.about.textContent = run.transactions.count ? "Select a bar in the picture to see where its time went." : "No transaction committed in this part of the run.";
+      return;
+    }
+    const told = run.transactions, started = told.started[chosen], ended = told.ended[chosen];
+    const total = ended - started || 1, { rows, size, client } = told.packed;
+    parts.chosen.textContent = `${run.titleOf(chosen)}: ${duration(ended - started)}`;
+    parts.about.textContent = `${rows[chosen] === 1 ? "1 row" : `${rows[chosen].toLocaleString("en")} rows`}, ${bytes(size[chosen])}, of client ${client[chosen]}; begun at ${instant(started, total)}`;
+    for (const stage of told.stages(chosen)) {
+      const row = element(parts.stages, "li");
+      const button = element(row, "button");
+      button.type = "button";
+      element(button, "span", "name", stage.name);
+      const bar = element(button, "span", "bar");
+      const fill = element(bar, "canvas");
+      fill.style.left = `${(100 * (stage.began - started)) / total}%`;
+      fill.style.width = `max(2px, ${(100 * (stage.ended - stage.began)) / total}%)`;
+      fill.width = 400;
+      fill.height = 12;
+      const pen = fill.getContext("2d");
+      pen.fillStyle = player.look.fill(pen, stage.name);
+      pen.fillRect(0, 0, 400, 12);
+      element(button, "span", "took", duration(stage.ended - stage.began));
+      element(button, "span", "reason", stage.reason);
+      button.addEventListener("click", () => player.show(stage.began, stage.ended));
+    }
+  }
+
+  // What is known of a message or a bar, in a few sentences.
+  wordsOf(found) {
+    const { run } = this.player, { messages } = run;
+    if (found.message >= 0) {
+      const i = found.message, arrived = messages.arrived[i] >= 0;
+      const words = [`${messages.labels[messages.label[i]]} from ${run.nodes[messages.source[i]]} to ${run.nodes[messages.target[i]]}, ${bytes(messages.size[i])}`];
+      words.push(arrived ? `${duration(messages.arrived[i] - messages.sent[i])} on its way, sent at ${instant(messages.sent[i], 1e-3)}` : `It does not arrive; sent at ${instant(messages.sent[i], 1e-3)}`);
+      const wait = messages.handled[i] - messages.arrived[i];
+      if (wait > 1e-6) words.push(`Handled ${duration(wait)} after it has come`);
+      const cause = messages.cause[i];
+      if (cause >= 0) words.push(`Sent because of ${messages.labels[messages.label[cause]]} from ${run.nodes[messages.source[cause]]}`);
+      const about = messages.about(i);
+      if (about.length) words.push(`It is about ${run.titleOf(about[0])}${about.length > 1 ? ` and ${about.length - 1} more` : ""}`);
+      if (this.player.chosen >= 0 && run.transactions.critical(this.player.chosen).includes(i)) words.push("The commit waited for it");
+      return words;
+    }
+    const { part, group } = found;
+    const whose = group.of >= 0 ? run.titleOf(group.of) : part.whose || "";
+    const words = [`${part.station || part.stage} on ${run.nodes[group.node]}: ${duration(part.ended - part.began)}`];
+    if (part.reason) words.push(part.reason[0].toUpperCase() + part.reason.slice(1));
+    if (whose) words.push(whose[0].toUpperCase() + whose.slice(1));
+    return words;
+  }
+
+  tip(found, x, y) {
+    const { tip } = this.parts;
+    tip.hidden = !found;
+    if (!found) return;
+    tip.replaceChildren();
+    this.wordsOf(found).forEach((words, place) => element(tip, place ? "div" : "strong", "", words));
+    const room = this.parts.stage.getBoundingClientRect();
+    const wide = Math.min(340, room.width - 16);
+    tip.style.maxWidth = `${wide}px`;
+    const box = tip.getBoundingClientRect();
+    tip.style.left = `${Math.max(4, Math.min(x + 14, room.width - box.width - 4))}px`;
+    tip.style.top = `${y + 18 + box.height > room.height ? Math.max(2, y - box.height - 12) : y + 18}px`;
+  }
+}
