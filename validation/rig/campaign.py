@@ -21,6 +21,7 @@ from simrep.rig.journal import Entry, Progress
 from simrep.rig.layout import Layout
 from simrep.rig.manifest import software
 from simrep.rig.measure import failed_entry, measure, without_folders
+from simrep.rig.proxy import PROXY
 from simrep.rig.tables import make_tables, table_keys
 from simrep.rig.transactions import Transaction, keep_records
 
@@ -177,7 +178,10 @@ class Campaign(Progress):
         engine = self.equipment.engine(cell.server)
         with ExitStack() as stack:
             stack.callback(_quietly, engine.down)
-            engine.up(cell.nodes)
+            if any(load.proxy is not None for load in self.experiment.loads):
+                engine.up(cell.nodes, [PROXY])
+            else:
+                engine.up(cell.nodes)
             base = _typical_ms(engine.round_trips())
             cluster = product.form(
                 engine, cell.options, logs,

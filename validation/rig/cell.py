@@ -13,6 +13,7 @@ from simrep.rig.faults import check_faults, raise_first
 from simrep.rig.layout import Layout
 from simrep.rig.load import Load
 from simrep.rig.operations import operation_problems
+from simrep.rig.proxy import proxy_problems
 from simrep.rig.server import Option
 
 __all__ = [
@@ -235,6 +236,9 @@ def _check_broken(cell: Cell, where: str) -> None:
         raise ScenarioError(where, "nobody writes")
     layout = cell.layout.matrix(cell.node_names)
     raise_first(check_faults(load.fault, layout, load.duration_s), where)
+    if load.proxy is not None:
+        for key, problem, advice in proxy_problems(load.proxy, galera=cell.product == "galera"):
+            raise ScenarioError(f"{where}.proxy.{key}", problem, advice)
     problems = operation_problems(
         load.maintenance, load.ddl, cell.node_names, load.duration_s,
         galera=cell.product == "galera",

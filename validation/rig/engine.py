@@ -166,6 +166,8 @@ class RigEngine(ABC):
         self._wanted_method = delay_method
         self._method: DelayMethod = delay_method or "relay"
         self._hosts: Sequence[RigHost] = ()
+        self.more: dict[str, RigHost] = {}
+        """Hosts without a database server, by name; nothing that they send is delayed."""
         self._relays: dict[str, Relay] = {}
         self._delays = DelayMatrix(())
         self._lock = RigLock()
@@ -180,8 +182,8 @@ class RigEngine(ABC):
         """All hosts, ``n1`` first."""
         return tuple(self._hosts)
 
-    def up(self, count: int) -> None:
-        """Remove what an earlier run left behind and make so many hosts."""
+    def up(self, count: int, more: Sequence[str] = ()) -> None:
+        """Remove what an earlier run left behind and make so many hosts, and others by name."""
         self._check(count)
         self.down()
         self._lock.take()
@@ -191,7 +193,10 @@ class RigEngine(ABC):
             self._lock.release()
             raise
         atexit.register(self.down)
-        self._make({f"n{number}": f"{self.subnet}.{10 + number}" for number in range(1, count + 1)})
+        addresses = {f"n{number}": f"{self.subnet}.{10 + number}" for number in range(1, count + 1)}
+        self._make(addresses | {name: f"{self.subnet}.{100 + n}" for n, name in enumerate(more)})
+        self.more = {host.name: host for host in self._hosts if host.name in more}
+        self._hosts = [host for host in self._hosts if host.name not in more]
         if self._wanted_method is None:
             probes = netem_probe(DEVICE)
             has_netem = all(succeeds(self._hosts[0].in_network(argv)) for argv in probes)
@@ -200,7 +205,7 @@ class RigEngine(ABC):
     def down(self) -> None:
         """Remove everything the engine made; may be called twice."""
         try:
-            for host in self._hosts:
+            for host in (*self._hosts, *self.more.values()):
                 host.terminate(self.patience_s)
             for relay in self._relays.values():
                 relay.stop()
@@ -209,6 +214,7 @@ class RigEngine(ABC):
         finally:
             self._lock.release()
             self._hosts, self._relays, self._delays = (), {}, DelayMatrix(())
+            self.more = {}
             atexit.unregister(self.down)
 
     @abstractmethod

@@ -8,8 +8,8 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from math import inf
@@ -41,6 +41,7 @@ from simrep.rig.load import Load
 from simrep.rig.machine import busy_cpu_s, used_by_others, wait_for_quiet
 from simrep.rig.notes import LogLine, LogWatch, noted
 from simrep.rig.processes import used_cpu_s
+from simrep.rig.proxy import PROXY, Proxy
 from simrep.rig.rows import factor_columns
 from simrep.rig.survivors import Survivor, SurvivorPlan
 from simrep.rig.transactions import ATTEMPTS, DATABASE
@@ -96,8 +97,12 @@ def measure_faults(
     machine = _Machine(cluster, injector)
     logs = {server.name: server.log for server in cluster.members}
     try:
-        with LogWatch(logs) as watch, TemporaryDirectory(prefix="simrep-load-") as name:
-            chosen = survivor_plans(cell, cluster, Path(name))
+        with (
+            _proxy(cell.load, engine, cluster, folder) as proxy,
+            LogWatch(logs) as watch,
+            TemporaryDirectory(prefix="simrep-load-") as name,
+        ):
+            chosen = survivor_plans(cell, cluster, Path(name), proxy)
             clock = _Beside(injector)
             results = conduct(chosen, limit_s=limits.run_s, beside=clock, during=machine)
             found = [one for plan in chosen for one in read_attempts(_text(plan.out))]
@@ -157,11 +162,25 @@ def measure_faults(
     return Entry(run.id, attempt, row, failed, {}, details)
 
 
+@contextmanager
+def _proxy(
+    load: Load, engine: RigEngine, cluster: RigCluster, folder: Path
+) -> Iterator[Path | None]:
+    """The socket of the proxy, if the load has one."""
+    if load.proxy is None:
+        yield None
+        return
+    with Proxy(load.proxy, engine.more[PROXY], cluster, folder / "logs" / "proxy.log") as proxy:
+        yield proxy.socket
+
+
 def _text(path: str) -> str:
     return Path(path).read_text(encoding="utf-8")
 
 
-def survivor_plans(cell: Cell, cluster: RigCluster, folder: Path) -> list[SurvivorPlan]:
+def survivor_plans(
+    cell: Cell, cluster: RigCluster, folder: Path, proxy: Path | None = None
+) -> list[SurvivorPlan]:
     """What each process of clients does: a group is spread over all of them."""
     load = cell.load
     clients = [
@@ -175,12 +194,15 @@ def survivor_plans(cell: Cell, cluster: RigCluster, folder: Path) -> list[Surviv
             read_timeout_s=group.read_timeout_s,
             connect_timeout_s=group.connect_timeout_s,
             again=load.retry,
+            proxied=load.proxy is not None,
         )
         for group in load.groups
         for _ in range(group.threads)
     ]
     numbered = [replace(client, number=number) for number, client in enumerate(clients, 1)]
     sockets = {node.name: str(node.socket) for node in cluster.nodes}
+    if proxy is not None:
+        sockets[PROXY] = str(proxy)
     count = min(load.processes, len(numbered))
     return [
         SurvivorPlan(tuple(numbered[place::count]), sockets, str(folder / f"clients-{place}.csv"))

@@ -42,6 +42,8 @@ def fault_scenario(experiment: Experiment, cell: Cell, measured: Figures) -> dic
     for name, tables in (("fault", cell.load.fault), ("maintenance", cell.load.maintenance)):
         if tables:
             scenario[name] = [_given(one) for one in tables]
+    if cell.load.proxy is not None:
+        scenario["proxy"] = _given(cell.load.proxy)
     if cell.load.ddl:
         scenario["workload"]["ddl"] = [_given(one) for one in cell.load.ddl]
     if any(fault.what == "power-loss" for fault in cell.load.fault):

@@ -14,6 +14,7 @@ from simrep.rig.layout import FileName
 from simrep.rig.transactions import Statement
 from simrep.scenario.ddl import DdlTable
 from simrep.scenario.maintenance import MaintenanceTable
+from simrep.scenario.proxy import ProxyTable
 from simrep.scenario.table import (
     Cores,
     Count,
@@ -126,6 +127,9 @@ class Load(Table):
     )
     fault: tuple[RigFault, ...] = Field(
         (), description="what is broken in this load, beside the faults of the experiment"
+    )
+    proxy: ProxyTable | None = Field(
+        None, description="of galera: HAProxy, by which all clients connect, as a scenario's"
     )
     maintenance: tuple[MaintenanceTable, ...] = Field(
         (), description="locks and desync on a running server, as in a scenario"

@@ -59,13 +59,15 @@ class Recipe:
 
 
 TOOLS = ("iproute2", "iputils-ping", "procps", "passwd", "sysbench")
+PROXIES = ("haproxy",)
 RECIPES = {
     "mariadb": Recipe(
         installed=(
             *("mariadb-server-core", "mariadb-client-core", "galera-4", "mariadb-backup"),
-            *("rsync", "socat", "lsof", "gawk", "psmisc", *TOOLS),
+            *("rsync", "socat", "lsof", "gawk", "psmisc", "libboost-program-options-dev", *TOOLS),
+            *PROXIES,
         ),
-        unpacked=("mariadb-server", "mariadb-client"),
+        unpacked=("mariadb-server", "mariadb-client", "galera-arbitrator-4"),
     ),
     "mysql": Recipe(
         installed=("mysql-server-core", "mysql-client-core", "libaio1t64", *TOOLS),

@@ -26,6 +26,7 @@ import pymysql
 from simrep.rig.attempts import WAITING, Attempt, attempts_text
 from simrep.rig.clients import LoadClock
 from simrep.rig.processes import used_cpu_s
+from simrep.rig.proxy import PROXY
 from simrep.rig.transactions import ATTEMPTS, DATABASE, USER
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class Survivor:
     connect_timeout_s : float
     again : bool
         After an error the same transaction is submitted again, under its number.
+    proxied : bool
+        It connects by a proxy; ``order`` names the node that it is with until it knows better.
     """
 
     number: int
@@ -77,6 +80,7 @@ class Survivor:
     read_timeout_s: float | None
     connect_timeout_s: float
     again: bool
+    proxied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +122,20 @@ class _Client:
         self._attempts: list[Attempt] = []
         self._under_way: tuple[str, float, int, bool] | None = None
         self._session: Connection[Any] | None = None
+        self._server = own.order[0]  # behind the proxy
 
     def run(self) -> None:
         """Until the load is over."""
         own, place, number, failed = self.own, 0, 0, False
         self._clock.wait_until(0.0)
         while not self._over.is_set():
-            node = own.order[place]
+            node = self._server if own.proxied else own.order[place]
             try:
                 if self._session is None:
                     self._begin(node, number, connecting=True)
-                    self._session = self._connect(node)
+                    self._session = self._connect(PROXY if own.proxied else node)
+                    if own.proxied:
+                        node = self._server = _server_of(self._session)
                 if not (own.again and failed):
                     number += 1
                 self._begin(node, number, connecting=False)
@@ -140,9 +147,9 @@ class _Client:
                 code = _code(error)
                 connecting = self._session is None
                 self._end(number, code, _words(error))
-                if own.order[1:]:
+                if own.order[1:] and not own.proxied:
                     place = (place + 1) % len(own.order)
-                if own.order[1:] or code in _LOST or connecting:
+                if own.proxied or own.order[1:] or code in _LOST or connecting:
                     self._close()
                 self._over.wait(own.pause_s)
             else:
@@ -206,6 +213,14 @@ class _Client:
                 self._attempts.append(self._attempt(number, WAITING, "no answer"))
                 self._under_way = None
             return self._attempts
+
+
+def _server_of(session: Connection[Any]) -> str:
+    """Which node is behind the proxy."""
+    with session.cursor() as cursor:
+        cursor.execute("select @@server_id")
+        [(number,)] = cursor.fetchall()
+    return f"n{number}"
 
 
 def _code(error: Exception) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from simrep.rig.cluster import RigCluster
 from simrep.rig.load import LargeTransaction, Load
 from simrep.rig.operations import ALTERED, altered_statements
+from simrep.rig.proxy import PROXY
 from simrep.rig.server import RigServer
 from simrep.rig.tools import sysbench_command
 from simrep.rig.transactions import ATTEMPTS, DATABASE, USER
@@ -25,6 +26,13 @@ __all__ = [
 _BATCH_ROWS = 50_000
 _SHOWN = {"oltp_insert": "count(*)", "oltp_update_index": "sum(k)"}
 """Scripts of sysbench each of whose transactions adds 1 to a figure of a table."""
+
+
+_DISTANT = (
+    f"create user if not exists {USER}@'%' identified by '{USER}'",
+    f"grant all on {DATABASE}.* to {USER}@'%'",
+)
+"""Clients that a proxy lets in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,7 @@ def tables(load: Load) -> Tables:
                 f"create table if not exists {ATTEMPTS} ({own}, {more}) default charset=latin1",
                 f"create user if not exists {USER}@localhost identified by '{USER}'",
                 f"grant all on {DATABASE}.* to {USER}@localhost",
+                *(_DISTANT if load.proxy is not None else ()),
             ),
             empty=(f"delete from {ATTEMPTS}",),
             fingerprint=f"select count(*) as number, sum(sequence) as total from {ATTEMPTS}",
@@ -119,6 +128,8 @@ def table_keys(load: Load) -> dict[str, tuple[int | str, ...]]:
         }
     else:
         keys = {ATTEMPTS if load.breaks else load.kind: ()}
+        if load.proxy is not None:
+            keys = {ATTEMPTS: (PROXY,)}
     if load.ddl:
         keys[ALTERED] = (load.ddl[0].rows, load.ddl[0].size_bytes)
     if load.large is not None:
