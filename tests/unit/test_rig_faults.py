@@ -8,8 +8,10 @@ from simrep.rig.experiment import Experiment, load_experiment
 from simrep.rig.fault_scenarios import fault_scenario
 from simrep.rig.faults import Act, acts, hit, links_at, relayed
 from simrep.rig.layout import Layout
+from simrep.rig.proxy import configuration
 from simrep.rig.scenarios import Figures
 from simrep.scenario import Scenario
+from simrep.scenario.proxy import ProxyTable
 
 KILL = [
     {"what": "kill", "node": "n3", "at_s": 5.0},
@@ -228,3 +230,86 @@ def test_readers_are_a_class_of_their_own():
     assert scenario.workload.groups[0].clients.nodes == ("n1", "n3")
     assert scenario.workload.groups[1].clients.read_timeout_s == 5.0
     assert not scenario.workload.classes[1].writes
+
+
+LOCK = {"what": "flush-tables-with-read-lock", "node": "n3", "at_s": 4.0, "until_s": 9.0}
+ALTER = {"node": "n1", "at_s": 2.0, "kind": "inplace", "rows": 1000, "class": []}
+
+
+def test_operations_are_done_and_taken_back_beside_faults():
+    load = only_load(content(KILL, {"maintenance": [LOCK], "ddl": [ALTER]}))
+    assert [(act.at_s, act.what, act.node) for act in acts(load.fault, NAMES, load.operations)] == [
+        (2.0, "operate", "n1"),
+        (4.0, "operate", "n3"),
+        (5.0, "kill", "n3"),
+        (9.0, "take-back", "n3"),
+        (15.0, "restart", "n3"),
+    ]
+    assert load.first_s == 2.0
+
+
+def test_operations_alone_are_a_load_that_breaks_and_its_scenario_has_them():
+    experiment = Experiment.model_validate(content((), {"maintenance": [LOCK], "ddl": [ALTER]}))
+    assert experiment.breaks
+    [(cell, _)] = experiment.cells()
+    scenario = Scenario.model_validate(fault_scenario(experiment, cell, Figures({})))
+    [lock] = scenario.maintenance
+    [ddl] = scenario.workload.ddl
+    assert (lock.what, lock.node, lock.end_s) == ("flush-tables-with-read-lock", "n3", 9.0)
+    assert (ddl.kind, ddl.rows, ddl.classes) == ("inplace", 1000, ())
+
+
+@pytest.mark.parametrize(
+    ("load", "message"),
+    [
+        ({"maintenance": [{**LOCK, "node": "n9"}]}, "there is no node 'n9'"),
+        ({"maintenance": [{**LOCK, "until_s": 30.0}]}, "after the end of the load"),
+        ({"ddl": [{**ALTER, "method": "NBO"}]}, "NBO is of Percona"),
+        ({"ddl": [{name: ALTER[name] for name in ALTER if name != "class"}]}, "no client uses"),
+        ({"ddl": [ALTER, {**ALTER, "rows": 7}]}, "one table that is changed"),
+        ({"proxy": {"like": "proxysql"}, "maintenance": [LOCK]}, "Debian has no package"),
+        ({"proxy": {"fall": 2}, "maintenance": [LOCK]}, "counts failures of both kinds alike"),
+        ({"proxy": {"rise": 1, "split": True}, "maintenance": [LOCK]}, "split: is not played"),
+    ],
+)
+def test_operations_and_proxies_that_the_rig_cannot_play_are_refused(load, message):
+    with pytest.raises(ValueError, match=message):
+        Experiment.model_validate(content((), load))
+
+
+def test_nodes_have_options_of_their_own_and_arbitrators_no_data():
+    nodes = [
+        {"name": "n2", "options": {"gmcast.segment": 1, "wsrep_slave_threads": 2}},
+        {"name": "n3", "arbitrator": True},
+    ]
+    system = [{"name": "s", "product": "galera", "node": nodes}]
+    kill = {"what": "kill", "node": "n3", "at_s": 5.0}
+    experiment = Experiment.model_validate(content([kill], system=system))
+    [(cell, _)] = experiment.cells()
+    plain = only_cell(content([kill]))
+    assert cell.cluster_key != plain.cluster_key
+    assert plain.cluster_key == '["s", "galera", "mariadb", 3, {}]'  # names of former runs hold
+    scenario = Scenario.model_validate(fault_scenario(experiment, cell, Figures({})))
+    segments = [(one.name, one.segment, one.arbitrator) for one in scenario.nodes]
+    assert segments == [("n1", 0, False), ("n2", 1, False), ("n3", 0, True)]
+    with pytest.raises(ValueError, match="an arbitrator is not started again"):
+        Experiment.model_validate(content(KILL, system=system))
+    group = [{"name": "A", "node": "n1"}, {"name": "B", "node": "n3"}]
+    with pytest.raises(ValueError, match="n3 is an arbitrator: it has no data"):
+        Experiment.model_validate(content([kill], {"group": group}, system=system))
+
+
+def only_cell(given):
+    [(cell, _)] = Experiment.model_validate(given).cells()
+    return cell
+
+
+def test_haproxy_checks_the_servers_as_the_table_says():
+    table = ProxyTable(check_s=1.5, rise=1, on_marked_down="close", on_fail_back="close")
+    lines = configuration(table, {"n1": "10.0.0.1", "n2": "10.0.0.2"}, "/data/p").splitlines()
+    checks = "check port 9200 inter 1500ms fall 3 rise 1 on-marked-down shutdown-sessions"
+    assert f"  default-server {checks}" in lines
+    assert lines[-2:] == [
+        "  server n1 10.0.0.1:3306 on-marked-up shutdown-backup-sessions",
+        "  server n2 10.0.0.2:3306 backup",
+    ]
