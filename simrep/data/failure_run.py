@@ -28,6 +28,7 @@ __all__ = [
 LAST_S = 1.0  # at the end, that do not count: clients are stopped one by one
 _SHORTEST_S = 0.3  # of a time in which commits are looked at
 _HITS = ("kill", "power-loss", "leave", "pause", "cut")
+_OF_DISK = ("disk-stall", "slow")  # what is looked at where nothing else happens
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ class Experiment:
         """What the faults and groups of a scenario say."""
         names = scenario.node_names
         hits = [f for f in scenario.faults if f.what in _HITS]
+        hits = hits or [f for f in scenario.faults if f.what in _OF_DISK]
         operated = [*scenario.maintenance, *scenario.workload.ddl]
         fault: Any = next(iter([*hits, *operated]), None)
         duration_s = scenario.run.duration_s

@@ -109,7 +109,7 @@ def test_a_node_without_power_is_cut_off_until_it_is_started():
     [
         (
             content([{"what": "slow", "node": "n1", "at_s": 1, "cpu_factor": 2}]),
-            "no server is slow alone",
+            "no server's code is slow alone",
         ),
         (content([{"what": "promote", "node": "n2", "at_s": 1}]), "operator's decisions"),
         (content([{"what": "kill", "node": "n9", "at_s": 1}]), "there is no node 'n9'"),

@@ -22,6 +22,7 @@ from simrep.rig.layout import Layout
 from simrep.rig.manifest import software
 from simrep.rig.measure import failed_entry, measure, without_folders
 from simrep.rig.proxy import PROXY
+from simrep.rig.syncs import let_syncs_wait, of_disk
 from simrep.rig.tables import make_tables, table_keys
 from simrep.rig.transactions import Transaction, keep_records
 
@@ -182,6 +183,11 @@ class Campaign(Progress):
                 engine.up(cell.nodes, [PROXY])
             else:
                 engine.up(cell.nodes)
+            if any(of_disk(load.fault) for load in (*self.experiment.loads, cell.load)):
+                if not engine.breaks:
+                    raise RigError(f"syncs are not slowed with {engine.name}: --engine netns")
+                for host in engine.hosts:
+                    let_syncs_wait(host)
             base = _typical_ms(engine.round_trips())
             cluster = product.form(
                 engine, cell.options, logs,

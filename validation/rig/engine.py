@@ -69,6 +69,8 @@ class RigHost(ABC):
 
     inside = "/data"
     environment: Mapping[str, str] | None = None
+    wrapper: tuple[str, ...] = ()
+    """What the command line of a server begins with on the host."""
 
     def __init__(self, name: str, address: str, outside: Path) -> None:
         self.name = name
@@ -92,7 +94,7 @@ class RigHost(ABC):
         """Start the server of this host; its output is appended to the log."""
         if self.alive():
             raise RigError(f"{self.name} has a server already")
-        self._server = start(self.command(argv), log, self.environment)
+        self._server = start(self.command([*self.wrapper, *argv]), log, self.environment)
 
     def alive(self) -> bool:
         """Whether the server is running."""

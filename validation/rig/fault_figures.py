@@ -46,8 +46,8 @@ MEASURED_ALONE = (
     *("only_on_hit_nodes_n", "acked_missing_on_"),
 )
 """Beginnings of the names of figures that no simulation has."""
-HITS = ("kill", "stop", "power-loss", "leave", "links", *OPERATED)
-_BACK = ("restart", "continue", "links", "taken-back")
+HITS = ("kill", "stop", "power-loss", "leave", "links", "syncs", *OPERATED)
+_BACK = ("restart", "continue", "links", "syncs", "taken-back")
 _AFTER_START = ("restart_total_s", "stall_survivors_while_rejoining_s", "tput_while_down_tps")
 _AFTER_HEAL = (
     *("rejoin_synced_after_heal_s", "stall_survivors_after_heal_s", "stall_after_heal_begins_s"),

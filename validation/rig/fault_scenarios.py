@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from simrep.rig.cell import Cell
 from simrep.rig.experiment import Experiment
 from simrep.rig.scenarios import Figures, cell_scenario
+from simrep.rig.syncs import DISK_FAULTS
 
 __all__ = ["fault_scenario"]
 
@@ -46,8 +47,9 @@ def fault_scenario(experiment: Experiment, cell: Cell, measured: Figures) -> dic
         scenario["proxy"] = _given(cell.load.proxy)
     if cell.load.ddl:
         scenario["workload"]["ddl"] = [_given(one) for one in cell.load.ddl]
-    if any(fault.what == "power-loss" for fault in cell.load.fault):
-        # One node cannot be without power where all share a machine: each gets one of its own.
+    if any(fault.what in {"power-loss", *DISK_FAULTS} for fault in cell.load.fault):
+        # One node cannot be without power, or its disk slow alone, where all share a machine: each
+        # gets one of its own.
         scenario["cluster"]["shared_host"] = False
     scenario["run"] = {"warmup_s": 0.0, "duration_s": cell.load.duration_s, **own.get("run", {})}
     scenario["cluster"].get("costs", {}).pop("client_us", None)

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from simrep.errors import ScenarioError
 from simrep.rig.delays import DelayMatrix, Link, Pair
+from simrep.rig.syncs import DISK_FAULTS
 from simrep.scenario.faults import LINKS, FaultTable, FaultWord
 from simrep.scenario.operation import OperationTable
 from simrep.scenario.table import Clients, Interval, Milliseconds, Name, Seconds, Table
@@ -32,13 +33,11 @@ __all__ = [
 
 PLAYED: Sequence[str] = (
     *("kill", "pause", "power-loss", "leave", "restart"),
-    *("cut", "loss", "jitter"),
+    *("cut", "loss", "jitter", "slow", "disk-stall"),
 )
 """Words of faults that the rig does to real servers."""
 _ENDS_LIFE = frozenset({"kill", "power-loss", "leave"})
 _NOT_PLAYED: Mapping[str, str] = {
-    "slow": "the processors of all hosts are the machine's: no server is slow alone",
-    "disk-stall": "the disk of all hosts is the machine's: none stalls alone",
     "bootstrap": "the rig does not take an operator's decisions",
     "promote": "the rig does not take an operator's decisions",
 }
@@ -98,14 +97,16 @@ class RigFault(FaultTable):
 
     The rig plays kill (``kill -9``), pause (SIGSTOP, SIGCONT), power-loss (every packet
     is dropped, nobody is told, and what the kernel had not written stays), leave (an orderly
-    shutdown), restart, and cut, loss and jitter of links. It refuses all others.
+    shutdown), restart, cut, loss and jitter of links, and syncs that are slow or do not return. It
+    refuses all others.
     """
 
     what: FaultWord = Field(
         description="kill: kill -9; pause: SIGSTOP, and SIGCONT at its end; power-loss: every "
         "packet of the node is dropped and its process stopped, until it is started; leave: it "
         "shuts down in order; restart: it starts again; cut: the relay drops all packets; loss: it "
-        "drops some; jitter: it draws delays evenly; the rig refuses all others"
+        "drops some; jitter: it draws delays evenly; slow: syncs of its server take fsync_factor "
+        "times as long; disk-stall: none returns; the rig refuses all others"
     )
     at_s: Seconds = Field(description="begin, in seconds after the load began")
 
@@ -120,7 +121,7 @@ class Act:
         On the clock of the load.
     what : str
         ``kill``, ``stop``, ``continue``, ``power-loss``, ``leave``, ``restart``, ``links``,
-        ``operate`` or ``take-back``.
+        ``syncs``, ``operate`` or ``take-back``.
     node : str
         Whose server; "" of links.
     operation : int
@@ -149,7 +150,11 @@ def acts(
             continue
         for position in fault.struck(names, names):
             node = names[position]
-            if fault.what == "pause":
+            if fault.what in DISK_FAULTS:
+                found.append(Act(fault.at_s, "syncs", node))
+                if fault.end_s < inf:
+                    found.append(Act(fault.end_s, "syncs", node))
+            elif fault.what == "pause":
                 found += [Act(fault.at_s, "stop", node), Act(fault.end_s, "continue", node)]
             else:
                 found.append(Act(fault.at_s, fault.what, node))
@@ -245,6 +250,11 @@ def check_faults(
             yield place, "at_s", f"is not before the end of the load, {duration_s:g} s", ""
         elif fault.end_s < inf and fault.end_s > duration_s:
             yield place, "until_s", f"is after the end of the load, {duration_s:g} s", ""
+        if fault.cpu_factor is not None:
+            problem = "the processors are the machine's: no server's code is slow alone"
+            yield place, "cpu_factor", problem, "the rig plays fsync_factor"
+        if fault.fsync_factor is not None and fault.fsync_factor < 1:
+            yield place, "fsync_factor", "cannot make syncs faster", "1 and above"
         if fault.transfer_s is not None:
             yield place, "transfer_s", "is what the servers make of it", "remove it"
         if fault.jitter is not None:
@@ -275,7 +285,7 @@ def _order_problems(
     down: dict[str, bool] = {}
     stopped_until: dict[str, float] = {}
     for place, fault in sorted(enumerate(faults), key=lambda one: one[1].at_s):
-        if fault.what in LINKS or fault.what not in PLAYED:
+        if fault.what in LINKS | DISK_FAULTS or fault.what not in PLAYED:
             continue
         for node in (names[one] for one in fault.struck(names, names)):
             if (fault.what == "restart") is not down.get(node, False):

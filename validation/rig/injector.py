@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from simrep.rig.faults import Act, acts, links_at
 from simrep.rig.operations import Held
+from simrep.rig.syncs import of_disk, order_syncs, syncs_at
 
 if TYPE_CHECKING:
     from simrep.rig.clients import LoadClock
@@ -103,6 +104,9 @@ class Injector:
         server = self._servers[act.node]
         if act.what in {"operate", "take-back"}:
             self._operate(act, server, clock)
+        elif act.what == "syncs":
+            self._syncs(server, act.at_s)
+            self._told(clock, "syncs", act.node)
         elif act.what == "restart":
             if act.node in self._silent:  # it was without power: now its processes are gone
                 self._end(server, signal.SIGKILL)
@@ -190,6 +194,12 @@ class Injector:
         with self._lock:
             self.done.append(Done(clock.now(), what, node, detail))
 
+    def _syncs(self, server: _Member, at_s: float) -> None:
+        names = list(self._servers)
+        place = names.index(server.name)
+        factor, stalled = syncs_at(self._faults, place, len(names), at_s)
+        order_syncs(server.host, factor, stalled=stalled)
+
     def _links(self, at_s: float) -> None:
         self._engine.change_links(self._matrix(at_s))
 
@@ -200,6 +210,8 @@ class Injector:
         """Give back all links and locks, and let stopped servers run: the load is over."""
         for place in list(self._held):
             self._held.pop(place).end()
+        for server in self._servers.values() if of_disk(self._faults) else ():
+            order_syncs(server.host, 1.0, stalled=False)
         for server in self._servers.values():
             if server.host.alive() and server.name not in self._silent:
                 server.host.signal(signal.SIGCONT)

@@ -26,8 +26,10 @@ SOURCES = Path(__file__).parent / "relay"
 FILES = {
     "relay": ("relay.c", "nodes.c", "tunnel.c", "queue.c"),
     "probe": ("probe.c",),
+    "slow_sync": ("slow_sync.c",),
     "queue_test": ("queue_test.c", "queue.c"),
 }
+LIBRARIES = frozenset({"slow_sync"})
 FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror")
 
 
@@ -181,6 +183,8 @@ def compiled(program: str, *, static: bool = True) -> Path:
     unfinished = executable.with_suffix(".unfinished")
     sources = [str(SOURCES / name) for name in FILES[program]]
     linking = ["-static"] if static else []
+    if program in LIBRARIES:
+        linking = ["-shared", "-fPIC"]
     argv = [compiler, *FLAGS, *linking, "-o", str(unfinished), *sources]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode:
