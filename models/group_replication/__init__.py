@@ -92,6 +92,7 @@ from .changing_member import ChangingMember
 from .history import History
 from .member import CONFLICT, LOOP_S, TOO_LARGE, Member
 from .options import GroupReplicationCosts, GroupReplicationOptions, GroupReplicationSession
+from .past import Past
 from .quiet.member import QuietMember, quiet_members
 from .quiet.messages import Inbox
 from .quiet.verdicts import Verdicts
@@ -148,6 +149,7 @@ class GroupReplication(Model):
     terms: ClassVar[Mapping[str, str]] = TERMS
     node_costs: ClassVar[bool] = True
     waits_for_own: ClassVar[bool] = True
+    piles_up: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = (*ERRORS, TOO_LARGE, CONFLICT)
     recognition: ClassVar[Recognition] = GroupRecognition()
 
@@ -191,6 +193,8 @@ class GroupReplication(Model):
             else:
                 members.append(parts.make(Member, *how, inboxes))
         self.members = members
+        if cluster.history_s:
+            Past(cluster.clock, members, options, self._costs, cluster.history_s, cluster.past_by_s)
 
     def _begin_changing(self) -> None:
         """A group whose servers may come and go."""
@@ -378,7 +382,9 @@ class GroupReplication(Model):
             first = max(counts.values())
             return {name: first - count for name, count in counts.items()}
         return {
-            member.server.name: member.waiting_certification + member.channel.backlog
+            member.server.name: (
+                member.waiting_certification + member.channel.backlog + member.older
+            )
             for member in self.members
         }
 

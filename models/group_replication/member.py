@@ -155,6 +155,8 @@ class Member:
         self._stable: dict[int, int] = {}
         self._forgotten = 0  # rows of transactions up to here are collected
         self._last = (0, 0, 0)  # certified, applied and local ones at the last statistics message
+        # Left by a load of long before: transactions it has to apply, rows that nobody may forget.
+        self.older = self.older_rows = 0
         self._loops = 0
         self._loops_to_skip = 0
         self.proposed = self.rolled_back = 0  # of its own clients; failed in certification
@@ -418,6 +420,7 @@ class Member:
         Each transaction has a set of those before it, which goes with the last of its rows.
         """
         costs, forgotten = self._costs, max(0, stable - self._forgotten)
+        rows += self.older_rows
         return (costs.garbage_ns * rows + costs.garbage_transaction_ns * forgotten) * 1e-9
 
     def _collected(self, stable: int) -> None:
@@ -449,8 +452,9 @@ class Member:
         now = (self.checked, self.channel.applied, self.local_commits)
         certified, applied, local = (a - b for a, b in zip(now, self._last, strict=True))
         self._last = now
+        waiting = self.channel.backlog + self.older
         return Statistics(
-            self.index, self.waiting_certification, self.channel.backlog, certified, applied, local
+            self.index, self.waiting_certification, waiting, certified, applied, local
         )
 
     def status(self) -> ServerStatus:
@@ -463,11 +467,19 @@ class Member:
             state=state.value,
             serves=serves,
             writes=writes,
-            queue=self.waiting_certification + self.channel.backlog,
+            queue=self.waiting_certification + self.channel.backlog + self.older,
             rank=self.index,
         )
 
     # -- figures -------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Bring what it counts up to now."""
+
+    @property
+    def info_rows(self) -> int:
+        """Rows in the certification info, but for those that were left by a load before."""
+        return len(self.certifier)
 
     def stations(self) -> Iterable[Station]:
         """Those of its server, and the single threads that the order passes through."""
@@ -481,8 +493,8 @@ class Member:
             "COUNT_TRANSACTIONS_IN_QUEUE": self.waiting_certification,
             "COUNT_TRANSACTIONS_CHECKED": self.checked,
             "COUNT_CONFLICTS_DETECTED": self.certifier.conflicts,
-            "COUNT_TRANSACTIONS_ROWS_VALIDATING": len(self.certifier),
-            "COUNT_TRANSACTIONS_REMOTE_IN_APPLIER_QUEUE": self.channel.backlog,
+            "COUNT_TRANSACTIONS_ROWS_VALIDATING": self.info_rows + self.older_rows,
+            "COUNT_TRANSACTIONS_REMOTE_IN_APPLIER_QUEUE": self.channel.backlog + self.older,
             "COUNT_TRANSACTIONS_REMOTE_APPLIED": self.channel.applied,
             "COUNT_TRANSACTIONS_LOCAL_PROPOSED": self.proposed,
             "COUNT_TRANSACTIONS_LOCAL_ROLLBACK": self.rolled_back,

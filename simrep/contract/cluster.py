@@ -86,6 +86,10 @@ class Cluster:
         Those that nodes have, made by ``buffer_pool``.
     operations : collection of str
         Words of what operators will do: those of ``OperationTable.what``.
+    history_s : float
+        How long the load has run before, in seconds (``run.history_s``).
+    past_by_s : float
+        When a model must have found out by then what that has left, in seconds.
     quiet : collection of int
         Nodes whose work a model may compute ahead instead of playing it: no client ever connects
         to them, each has a machine of its own on which work takes the same time whenever it is
@@ -117,6 +121,8 @@ class Cluster:
     quiet: Collection[int] = ()
     sessions: Sequence[Any] = ()
     operations: Collection[str] = ()
+    history_s: float = 0.0
+    past_by_s: float = 0.0
 
     @property
     def size(self) -> int:

@@ -255,6 +255,8 @@ class Model(ABC):
     waits_for_own: ClassVar[bool] = False
     """Whether a session may wait on any server until that has committed a given transaction, as
     ``WAIT_FOR_EXECUTED_GTID_SET`` does."""
+    piles_up: ClassVar[bool] = False
+    """Whether it can begin as a load has left it that ran for ``Cluster.history_s`` before."""
     alone: ClassVar[bool] = False
     """Whether its servers know nothing of each other, so that no commit sees the network."""
     recognition: ClassVar[Recognition] = Recognition()

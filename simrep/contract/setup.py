@@ -109,6 +109,8 @@ def setup_of(scenario: Scenario) -> Setup:
     eventful = noticed(scenario, model, options)
     _check_arbitrators(scenario, model)
     _check_own_writes(scenario, model)
+    _check_history(scenario, model)
+    _check_least(scenario)
     return Setup(
         scenario=complete,
         model=model,
@@ -230,6 +232,34 @@ def _check_own_writes(scenario: Scenario, model: type[Model]) -> None:
                 f"look for an option of its own, or take a model that can: "
                 f"{models_that(lambda other: other.waits_for_own)}",
             )
+
+
+def _check_least(scenario: Scenario) -> None:
+    """How long a run is, must be known where something happens at a given time."""
+    if scenario.run.least_transactions:
+        for name in (*scenario.timed, *(["run.drain"] if scenario.run.drain else [])):
+            raise ScenarioError(
+                "run.least_transactions",
+                f"does not go with {name}, given {scenario.run.least_transactions}",
+                "remove either",
+            )
+
+
+def _check_history(scenario: Scenario, model: type[Model]) -> None:
+    if not scenario.run.history_s:
+        return
+    if not model.piles_up:
+        raise ScenarioError(
+            "run.history_s",
+            f"model {model.name!r} does not tell what a long load leaves behind",
+            f"leave it out, or take one that does: {models_that(lambda other: other.piles_up)}",
+        )
+    for name in scenario.timed:
+        raise ScenarioError(
+            "run.history_s",
+            f"does not go with {name}, given {scenario.run.history_s:g}",
+            "remove it",
+        )
 
 
 def _check_skew(scenario: Scenario) -> None:

@@ -175,8 +175,9 @@ class Meter:
     classes that only read, if others write: they do not end a stall.
     """
 
-    __slots__ = ("_aborted", "_clock", "_ended", "_errors", "_first_s", "_laps", "_last_s",
-                 "_latencies", "_log", "_names", "_readers", "_series", "start_s")  # fmt: skip
+    __slots__ = ("_aborted", "_clock", "_counted", "_ended", "_errors", "_first_s", "_laps",
+                 "_last_s", "_latencies", "_log", "_names", "_readers", "_series",
+                 "start_s")  # fmt: skip
 
     def __init__(
         self,
@@ -198,6 +199,7 @@ class Meter:
         self._readers = readers
         self._latencies: dict[str, Latencies] = {}
         self._ended: list[_Row] = []  # committed, and not counted yet
+        self._counted = 0
         self._aborted: Counter[tuple[str, int, str]] = Counter()  # by class, node and error
         self._laps: dict[str, list[Sequence[float]]] = {}
         self._first_s = inf
@@ -219,11 +221,17 @@ class Meter:
                 self._count_ended()
                 self._sum_laps()
 
+    @property
+    def count(self) -> int:
+        """Transactions that have committed in the measured time so far."""
+        return self._counted + len(self._ended)
+
     def _count_ended(self) -> None:
         """Count those that have committed since the last time."""
         rows = self._ended
         if not rows:
             return
+        self._counted += len(rows)
         ended_s, started_s, of_kinds, _, _ = zip(*rows, strict=True)
         self._first_s = min(self._first_s, *started_s)
         self._last_s = ended_s[-1]

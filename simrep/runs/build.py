@@ -159,6 +159,8 @@ def build_cluster(
         quiet=_quiet(setup, hosts) if ahead and not followed else (),
         sessions=setup.workload.sessions,
         operations=frozenset(one.what for one in setup.operations),
+        history_s=scenario.run.history_s,
+        past_by_s=scenario.run.warmup_s,
     )
 
 

@@ -50,6 +50,7 @@ __all__ = [
 _PILOT = 2**32 - 1  # the replication that shows the warm-up; no run counts it
 _FEWEST = 10  # transactions that tell anything of a warm-up
 _PARTS = (0.125, 0.25, 0.5)  # of the measured time, in a brief pilot
+_LONGEST = 1_000  # times as long as it should be, until enough has committed
 _TELLING = 1_000  # transactions that a brief pilot has to hold
 
 
@@ -211,6 +212,7 @@ def _simulate(
         until_s = settings.warmup_s + settings.duration_s
         if over is None:
             clock.run(until_s)
+            until_s = _run_until_enough(clock, meter, settings, until_s)
         else:
             until_s = _run_until_over(cluster, until_s, over)
     elif settings.settle_s is not None:
@@ -392,6 +394,22 @@ def _run_until_over(cluster: Cluster, limit_s: float, over: Callable[[Cluster], 
         if over(cluster):
             break
     return clock.now
+
+
+def _run_until_enough(clock: Clock, meter: Meter, settings: RunTable, until_s: float) -> float:
+    """Until enough transactions have committed; returns when that is."""
+    least, piece_s = settings.least_transactions, settings.duration_s
+    assert piece_s is not None
+    limit_s = min(settings.limit_s, _LONGEST * piece_s)
+    while meter.count < least:
+        if until_s + piece_s > limit_s:
+            raise SimrepError(
+                f"{meter.count} transactions have committed after {until_s:g} simulated seconds, "
+                f"run.least_transactions asks for {least}"
+            )
+        until_s += piece_s
+        clock.run(until_s)
+    return until_s
 
 
 def _run_until_drained(clock: Clock, clients: Clients, limit_s: float) -> float:

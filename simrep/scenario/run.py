@@ -13,6 +13,7 @@ from simrep.scenario.table import Interval, Replications, Seconds, Seed, Table
 __all__ = ["RunTable"]
 
 _MOST_INTERVALS: Final = 10**8
+_LEAST_LOOK_S: Final = 8.0  # in which a group shows how fast something piles up
 
 
 class RunTable(Table):
@@ -27,6 +28,18 @@ class RunTable(Table):
         None,
         description="auto: instead of warmup_s, what the rule MSER-5 finds in a replication that "
         "no figure counts",
+    )
+    least_transactions: int = Field(
+        0,
+        strict=True,
+        ge=0,
+        description="duration_s is repeated until so many transactions have committed in it: a few "
+        "clients take longer to tell a percentile",
+    )
+    history_s: Seconds = Field(
+        0.0,
+        description="how long the load has run before: the run begins with the backlog that this "
+        "has left, which the warm-up finds out; for models in which something piles up for ever",
     )
     settle_s: Seconds | None = Field(
         None,
@@ -52,6 +65,12 @@ class RunTable(Table):
 
     def problems(self) -> Iterator[ScenarioError]:
         """What contradicts itself, or would fill the memory."""
+        if self.least_transactions and self.duration_s is None:
+            yield ScenarioError(
+                "run.least_transactions", "is for a run of given length", "set run.duration_s"
+            )
+        if self.history_s:
+            yield from self._history_problems()
         if self.settle_s is not None and self.duration_s is not None:
             yield ScenarioError("run.settle_s", "cannot be combined with run.duration_s")
         length = "limit_s" if self.duration_s is None else "duration_s"
@@ -62,4 +81,20 @@ class RunTable(Table):
                 f"cuts run.{length} into {intervals:.3g} intervals, must be at most "
                 f"{_MOST_INTERVALS:.0e}",
                 "they would fill the memory: lengthen it, or shorten the run",
+            )
+
+    def _history_problems(self) -> Iterator[ScenarioError]:
+        """What does not go with a load that has run before."""
+        if self.duration_s is None or self.warmup_s < _LEAST_LOOK_S:
+            yield ScenarioError(
+                "run.history_s",
+                f"takes a run of given length with a warm-up of {_LEAST_LOOK_S:g} s at least, in "
+                f"which it is found out what piles up, given {self.warmup_s:g} s",
+                "set run.duration_s, and run.warmup_s = 12",
+            )
+        if self.staleness:
+            yield ScenarioError(
+                "run.history_s",
+                "does not go with run.staleness: how old the backlog is, is not simulated",
+                "remove either",
             )

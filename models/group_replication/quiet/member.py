@@ -398,7 +398,7 @@ class QuietMember(Member):
         self._count()
         self.module_figures.groups = self.module_figures.visits = self._module.begun
 
-    def counters(self) -> dict[str, float]:
-        """See ``Member.counters``."""
-        rows = {"COUNT_TRANSACTIONS_ROWS_VALIDATING": self._module.rows}
-        return super().counters() | rows
+    @property
+    def info_rows(self) -> int:
+        """See ``Member.info_rows``."""
+        return self._module.rows
