@@ -82,6 +82,7 @@ from simrep.models.mysql.durability import Durability
 from simrep.models.mysql.ending_server import EndingServer
 from simrep.models.mysql.maintenance import MAINTENANCE, maintain
 from simrep.models.mysql.server import ERRORS, BinlogTransaction, MysqlServer
+from simrep.models.mysql.set_options import APPLIER_RESTARTS, DURABILITY, set_durability
 from simrep.models.mysql.table_changes import check_table_change
 from simrep.models.mysql.watch import WatchedParts
 
@@ -128,7 +129,9 @@ class Asynchronous(Model):
             "jitter", "promote",
         }
     )  # fmt: skip
-    operations: ClassVar = MAINTENANCE | {"ddl"}
+    operations: ClassVar = MAINTENANCE | {"ddl", "set"}
+    dynamic: ClassVar[frozenset[str]] = DURABILITY
+    static: ClassVar[Mapping[str, str]] = {"replica_parallel_workers": APPLIER_RESTARTS}
     node_costs: ClassVar[bool] = True
     waits_for_own: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = ERRORS
@@ -355,7 +358,11 @@ class Asynchronous(Model):
             self._manager.machine_changes(change)
 
     def operate(self, operation: Operation) -> None:
-        """Let an operator change a table on the source, lock tables, or make a backup."""
+        """Let an operator set options, change a table on the source, lock tables, or back up."""
+        if operation.what == "set":
+            for node in operation.nodes:
+                set_durability(operation, self._members[node].server)
+            return
         member = self._members[operation.nodes[0]]
         if operation.what in MAINTENANCE:
             maintain(self._cluster, member.server, operation, self._costs[operation.nodes[0]])

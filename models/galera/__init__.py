@@ -121,8 +121,11 @@ class Galera(Model):
     )  # fmt: skip
     operations: ClassVar = OPERATIONS | {"set"}
     dynamic: ClassVar[frozenset[str]] = frozenset(
-        {"wsrep_slave_threads", "gcs.fc_limit", "gcs.fc_factor"}
-    )
+        {
+            "wsrep_slave_threads", "gcs.fc_limit", "gcs.fc_factor",
+            "innodb_flush_log_at_trx_commit",
+        }
+    )  # fmt: skip
     node_costs: ClassVar[bool] = True
     node_options: ClassVar[frozenset[str]] = frozenset({"pc.weight"})
     arbitrators: ClassVar[bool] = True

@@ -103,9 +103,10 @@ class GaleraNode:
         self._commit_monitor = parts.make(commit_monitor, options.commit_order)
         self._early_release = not options.commit_monitor_through_flush
         self._redo = None
-        if options.flush_log_at_trx_commit == 1:
+        flush_at_commit = options.flush_log_at_trx_commit
+        if flush_at_commit == 1 or "set" in cluster.operations:
             disk = parts.disk(costs.fsync_us * _US, name=f"{self.name}/disk")
-            self._redo = parts.redo_log(disk)
+            self._redo = parts.redo_log(disk, flush_at_commit=flush_at_commit)
 
         self._recv_q: deque[Ordered] = parts.make(deque)
         self._appliers = self._idle_appliers = options.applier_threads

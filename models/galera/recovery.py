@@ -58,12 +58,20 @@ class Durability:
         self._committed = committed
         self._at_commit = flush_log_at_trx_commit
         self._flushed = 0
+        self._flushes = False  # once a second
         if flush_log_at_trx_commit != 1:
             self._flush(None)
 
     def _flush(self, _: None) -> None:
+        self._flushes = True
         self._flushed = self._committed()
         self._clock.at(self._clock.now + _FLUSH_S, self._flush)
+
+    def set_flush(self, flush_log_at_trx_commit: int) -> None:
+        """The option is set on the running server."""
+        if self._at_commit == 1 != flush_log_at_trx_commit and not self._flushes:
+            self._flush(None)
+        self._at_commit = flush_log_at_trx_commit
 
     def start_after(self, position: int) -> None:
         """Begin with what is on the disk."""

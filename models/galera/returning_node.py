@@ -425,6 +425,9 @@ class ReturningNode(GaleraNode):
         New appliers begin at once; those that are too many end after their next writeset.
         """
         self.flow_control.set_options(options)
+        assert self._redo is not None
+        self._redo.level = options.flush_log_at_trx_commit
+        self._durability.set_flush(options.flush_log_at_trx_commit)
         more = options.applier_threads - self._appliers
         self._surplus = max(0, -more)
         if more <= 0:
@@ -546,6 +549,16 @@ class ReturningNode(GaleraNode):
     def run(self, seconds: float, call: Callable[[Any], object], argument: Any) -> None:
         """See ``Donor.run``."""
         self.host.run(seconds, call, argument)
+
+    @property
+    def shares_disk(self) -> bool:
+        """See ``Donor.shares_disk``."""
+        return self._cluster.data_disk(self.index) is not None
+
+    def read_disk(self, seconds: float) -> float:
+        """See ``Donor.read_disk``."""
+        disk = self._cluster.data_disk(self.index)
+        return self.clock.now + seconds if disk is None else disk.book(seconds)
 
     def stand_still(self, after: int = 0) -> None:
         """See ``Donor.stand_still``; what comes up to ``after`` in the order is still certified."""

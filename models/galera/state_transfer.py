@@ -9,13 +9,15 @@ Whole (SST): a script copies the data. With rsync the donor stands still for all
 and commits nothing (``FLUSH TABLES WITH READ LOCK``). With the others it goes on; its queue still
 may grow without bound, as it sends no flow control.
 
-While a piece of it is sent, the next is read. What comes of a backup is the state at its end, what
-comes of a donor that stood still the one at the request: the joiner applies what follows.
+While a piece of it is sent, the next is read, from the disk that pages and fsyncs of the donor need
+as well, where that is told (``innodb_buffer_pool_size``, ``parallel_syncs``): as long as such a
+disk takes for the fast copy, whatever the method. What comes of a backup is the state at its end,
+what comes of a donor that stood still the one at the request: the joiner applies what follows.
 
 Simplified: an incremental state is that at the place of the request in the order, where the
-product's is that of the view; the short lock at the end of a backup takes no time, nor do fsyncs of
-the donor wait for the disk that is read; the certification index is copied, where the product
-certifies the last of the writesets again.
+product's is that of the view; the short lock at the end of a backup takes no time, nor do its
+scripts and what compresses its data take cores from the donor; the certification index is copied,
+where the product certifies the last of the writesets again.
 
 References
 ----------
@@ -41,6 +43,7 @@ __all__ = ["IncrementalTransfer", "TimedTransfer", "TransferPlan", "WholeTransfe
 
 _PIECE_BYTES = 1 << 16
 _MOST_PIECES = 1 << 12  # of a whole state
+_READ_BYTES = 1 << 20  # no request of a kernel to a disk is much larger (max_sectors_kb)
 _NOBODY = -1  # where a writeset comes from that its own origin gets from a donor
 
 # How much longer a method takes than a plain copy: rsync is "1.5-2 times faster" than xtrabackup.
@@ -130,6 +133,15 @@ class Donor(Protocol):
 
     def state_now(self, call: Callable[[NodeState, int], object]) -> object:
         """``call`` with its state, and how many messages after the request are in it."""
+        ...
+
+    @property
+    def shares_disk(self) -> bool:
+        """Whether the disk that its data are read from is used by others meanwhile."""
+        ...
+
+    def read_disk(self, seconds: float) -> float:
+        """Read from that disk for so long, beside all else; when that is done."""
         ...
 
     def stand_still(self) -> object:
@@ -246,6 +258,8 @@ class WholeTransfer(Donation):
     def _copy(self, _: None) -> None:
         size_bytes = self._plan.data_bytes
         self._piece = max(_PIECE_BYTES, int(size_bytes / _MOST_PIECES))
+        if self._donor.shares_disk:  # others get in between
+            self._piece = _READ_BYTES
         self._unread = self._underway = max(1, int(size_bytes / self._piece))
         self._read(self._donor.clock.now)
 
@@ -255,9 +269,8 @@ class WholeTransfer(Donation):
             self._end()
         elif self._unread:
             self._unread -= 1
-            clock = self._donor.clock
-            read_s = clock.now + self._plan.byte_s * self._piece
-            clock.at(max(read_s, left_s), self._send, None)
+            read_s = self._donor.read_disk(self._plan.byte_s * self._piece)
+            self._donor.clock.at(max(read_s, left_s), self._send, None)
 
     def _send(self, _: None) -> None:
         left_s = self._stream.send(self._piece, self._arrived, None)

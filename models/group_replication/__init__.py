@@ -84,7 +84,7 @@ from simrep.modelling.closed_form import ClosedForm
 from simrep.models.group_replication.gcs.texts import SAID, TERMS, describe_message
 from simrep.models.mysql.maintenance import MAINTENANCE, maintain
 from simrep.models.mysql.server import ERRORS
-from simrep.models.mysql.set_options import APPLIER_RESTARTS, away
+from simrep.models.mysql.set_options import APPLIER_RESTARTS, DURABILITY, set_durability
 from simrep.models.mysql.table_changes import check_table_change
 
 from .changes import Changes
@@ -142,7 +142,7 @@ class GroupReplication(Model):
             "mode", "certifier_threshold", "applier_threshold", "hold_percent", "release_percent",
             "min_quota", "min_recovery_quota", "max_quota", "member_quota_percent",
         )
-    )  # fmt: skip
+    ) | DURABILITY  # fmt: skip
     static: ClassVar[Mapping[str, str]] = {"replica_parallel_workers": APPLIER_RESTARTS}
     node_options: ClassVar[frozenset[str]] = frozenset({"group_replication_member_weight"})
     said: ClassVar[Mapping[str, str]] = SAID
@@ -334,8 +334,7 @@ class GroupReplication(Model):
         if operation.what == "set":
             for node in operation.nodes:
                 changing = self._changes.member(node)
-                if not changing.server.alive:
-                    raise away(operation, changing.server.name)
+                set_durability(operation, changing.server)
                 changing.flow_control.set_options(operation.options)
             return
         member = self._changes.member(operation.nodes[0])

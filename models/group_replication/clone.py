@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from simrep.modelling import BulkStream, Clock
+from simrep.modelling import BulkStream, Clock, Fifo
 
 __all__ = ["Clone"]
 
 _PIECE_BYTES = 65_536
 _MOST_PIECES = 1 << 12  # of a copy
+_READ_BYTES = 1 << 20  # no request of a kernel to a disk is much larger (max_sectors_kb)
 
 
 class Clone:
@@ -27,13 +28,16 @@ class Clone:
         ``goes_on()``: the server of the donor is there.
     arrived, broken : callable
         ``arrived()``: all data has; ``broken()``: the donor has gone before.
+    disk : Fifo, optional
+        The line of the disk that the donor reads, which its pages and fsyncs use as well; None:
+        nobody else needs it.
 
     Notes
     -----
     While a piece is sent, the next one is read. What arrives is the state at the end of the copy.
 
-    Simplified: it shares the bandwidth, and else neither the donor nor its clients are slowed down
-    by it; a donor whose network is cut off is given up when it leaves the group.
+    Simplified: it shares the bandwidth and the disk, but takes no core from the donor; a donor
+    whose network is cut off is given up when it leaves the group.
     """
 
     def __init__(
@@ -45,10 +49,14 @@ class Clone:
         goes_on: Callable[[], bool],
         arrived: Callable[[], object],
         broken: Callable[[], object],
+        disk: Fifo | None = None,
     ) -> None:
         self._clock = clock
         self._stream = stream
+        self._disk = disk
         self._piece_bytes = max(_PIECE_BYTES, int(size_bytes / _MOST_PIECES))
+        if disk is not None:  # others get in between
+            self._piece_bytes = _READ_BYTES
         self._unread = self._missing = max(1, round(size_bytes / self._piece_bytes))
         self._piece_s = byte_s * self._piece_bytes
         self._goes_on = goes_on
@@ -70,7 +78,9 @@ class Clone:
             self._broken()
         elif self._unread:
             self._unread -= 1
-            self._clock.at(max(self._clock.now + self._piece_s, left_s), self._send)
+            seconds = self._piece_s
+            read_s = self._clock.now + seconds if self._disk is None else self._disk.book(seconds)
+            self._clock.at(max(read_s, left_s), self._send)
 
     def _send(self, _: None) -> None:
         if self._given_up:

@@ -123,6 +123,7 @@ class RecoveringMember(Member):
             options,
             cluster.data_bytes,
             costs.clone_byte_ns * 1e-9,
+            cluster.data_disk,
         )
         self._catch_up = CatchUp(self.clock, self, self._missed.when_applied, self._caught_up)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Protocol
 
-from simrep.modelling import BulkStream, Clock, Network, Stream
+from simrep.modelling import BulkStream, Clock, Fifo, Network, Stream
 from simrep.models.group_replication.gcs.views import View
 
 from .certifier import Snapshot
@@ -125,8 +125,10 @@ class Recovery:
         options: GroupReplicationOptions,
         data_bytes: float,
         clone_byte_s: float,
+        disk_of: Callable[[int], Fifo | None],
     ) -> None:
         self._clock = clock
+        self._disk_of = disk_of
         self._network = network
         self._joiner = joiner
         self._missed = missed
@@ -368,6 +370,7 @@ class Recovery:
             lambda: not donor.refuses,
             self._copied,
             self._broken,
+            self._disk_of(self._donor),
         )
 
     def _broken(self) -> None:

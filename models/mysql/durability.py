@@ -170,11 +170,11 @@ class Durability:
         redo_threads: bool,
     ) -> None:
         phase_s = WRITE_BACK_S * chance()
-        write_s = _LOG_WRITER_S if redo_threads else _FLUSH_S
-        flush_s = write_s if flush_at_commit == 1 else _FLUSH_S
+        self._write_s = _LOG_WRITER_S if redo_threads else _FLUSH_S
         self._log_bin = log_bin
-        self._at_commit = flush_at_commit
-        self.redo = RedoFile(clock, _FLUSH_S * chance(), write_s, flush_s)
+        self._at_commit = self._of_file = flush_at_commit
+        flush_s = self._flush_s(flush_at_commit)
+        self.redo = RedoFile(clock, _FLUSH_S * chance(), self._write_s, flush_s)
         self.binlog = LogFile(clock, phase_s)
         self.relay = LogFile(clock, phase_s)
         self._uncommitted: dict[Any, None] = {}  # in the binary log, and not in the engine
@@ -192,6 +192,15 @@ class Durability:
             flush_at_commit=options.innodb_flush_log_at_trx_commit,
             redo_threads=options.crash_safety == "mysql-8.0",
         )
+
+    def _flush_s(self, flush_at_commit: int) -> float:
+        """So often the redo log is flushed besides what commits do."""
+        return self._write_s if flush_at_commit == 1 else _FLUSH_S
+
+    def set_flush(self, flush_at_commit: int) -> None:
+        """``innodb_flush_log_at_trx_commit`` is set on the running server."""
+        self._at_commit = flush_at_commit
+        self.redo.flush_every(self._flush_s(flush_at_commit))
 
     # -- what the server does --------------------------------------------------------------------
 
@@ -234,7 +243,8 @@ class Durability:
             (lost.commits if commits else lost.prepares)[entry] = None
 
     def recover(self) -> CrashRecovery:
-        """The server starts again."""
+        """The server starts again, with what its file of options says."""
+        self.set_flush(self._of_file)
         lost, self._lost = self._lost, _Lost()
         uncommitted, self._uncommitted = self._uncommitted, {}
         self.redo.synced(self.redo.end)

@@ -280,6 +280,12 @@ class EndingServer(Killable, MysqlServer):
             if self.tables is not None:
                 self.tables.wrote(entry.transaction)
 
+    def set_durability(self, options: ServerOptions) -> None:
+        """Operators set when logs are flushed, from the next commit on; a restart forgets it."""
+        self.redo.level = options.innodb_flush_log_at_trx_commit
+        self.binlog.sync_period = options.sync_binlog
+        self.durability.set_flush(options.innodb_flush_log_at_trx_commit)
+
     def counters(self) -> dict[str, float]:
         """See ``MysqlServer.counters``; where tables are changed, who had to wait for that, too."""
         more = {} if self.tables is None else self.tables.counters()

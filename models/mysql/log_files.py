@@ -100,6 +100,11 @@ class RedoFile(LogFile):
         self._flush_s = flush_s
         self._written = 0  # how many are in the file
 
+    def flush_every(self, flush_s: float) -> None:
+        """From now on it is flushed so often, besides what commits do."""
+        self._write_back()
+        self._flush_s = flush_s
+
     def written(self, end: int) -> None:
         """So many are in the file."""
         self._written = max(self._written, end)

@@ -65,9 +65,8 @@ def copying_of(
     goes_on : callable
         Whether the server is still there.
     """
-    pool, host = cluster.pools.get(node), cluster.hosts[node]
     disk_byte_s = told.disk_byte_s
-    if told.reads_rows and pool is not None:
+    if told.reads_rows and node in cluster.pools:
         missing = 1.0 - pool_bytes / cluster.data_bytes
         disk_byte_s = missing * page_read_us * 1e-6 / _PAGE_BYTES
     stream = None
@@ -76,8 +75,8 @@ def copying_of(
         stream = BulkStream(cluster.clock, cluster.network, node, target)
     return Copying(
         cluster.clock,
-        host,
-        host.flusher if pool is None else pool.line,
+        cluster.hosts[node],
+        cluster.data_disk(node),
         CopyCosts(disk_byte_s, told.cpu_byte_s, told.least_byte_s, told.ratio),
         stream,
         goes_on,

@@ -61,7 +61,6 @@ from simrep.modelling.closed_form import ClosedForm
 from simrep.models.asynchronous import MANAGED, Asynchronous
 from simrep.models.asynchronous.failover import failover_phases
 from simrep.models.asynchronous.source import SOURCE
-from simrep.models.mysql.set_options import APPLIER_RESTARTS, away
 
 from .ahead import AheadSemisyncReplica
 from .changing_replica import ChangingSemisyncReplica
@@ -96,11 +95,10 @@ class Semisync(Asynchronous):
         "async": "{node} waits for no acknowledgement any more",
         "sync": "{node} waits for acknowledgements again",
     }
-    operations: ClassVar = Asynchronous.operations | {"set"}
-    dynamic: ClassVar[frozenset[str]] = frozenset(
-        {"rpl_semi_sync_source_wait_for_replica_count", "rpl_semi_sync_source_timeout"}
-    )
-    static: ClassVar[Mapping[str, str]] = {"replica_parallel_workers": APPLIER_RESTARTS}
+    dynamic: ClassVar[frozenset[str]] = Asynchronous.dynamic | {
+        "rpl_semi_sync_source_wait_for_replica_count",
+        "rpl_semi_sync_source_timeout",
+    }
     made_of: ClassVar = (WatchedParts, SemisyncSource, SemisyncReplica)
     replica_ahead: ClassVar = AheadSemisyncReplica
     changing_made_of: ClassVar = (ChangingSemisyncSource, ChangingSemisyncReplica)
@@ -160,14 +158,10 @@ class Semisync(Asynchronous):
 
     def operate(self, operation: Operation) -> None:
         """Set options, or what ``Asynchronous`` plays."""
-        if operation.what != "set":
-            super().operate(operation)
-            return
-        for node in operation.nodes:
-            member = self._members[node]
-            if not member.alive:
-                raise away(operation, member.server.name)
-            member.source.set_options(operation.options)
+        super().operate(operation)
+        if operation.what == "set":
+            for node in operation.nodes:
+                self._members[node].source.set_options(operation.options)
 
     def counters(self) -> Mapping[str, Mapping[str, float]]:
         """Those of ``Asynchronous``, and of the acknowledgements on the source.

@@ -69,6 +69,7 @@ from simrep.models.mysql.maintenance import MAINTENANCE, maintain
 from simrep.models.mysql.options import CrashSafety, ServerCosts, ServerOptions
 from simrep.models.mysql.recognition import MysqlRecognition
 from simrep.models.mysql.server import ERRORS, MysqlServer
+from simrep.models.mysql.set_options import DURABILITY, set_durability
 from simrep.models.mysql.table_changes import check_table_change
 from simrep.models.mysql.watch import WatchedParts
 
@@ -131,7 +132,8 @@ class Standalone(Model):
     faults: ClassVar = frozenset(
         {"slow", "pause", "disk-stall", "kill", "power-loss", "leave", "restart", "loss", "jitter"}
     )
-    operations: ClassVar = MAINTENANCE | {"ddl"}
+    operations: ClassVar = MAINTENANCE | {"ddl", "set"}
+    dynamic: ClassVar[frozenset[str]] = DURABILITY
     node_costs: ClassVar[bool] = True
     alone: ClassVar[bool] = True
     errors: ClassVar[tuple[str, ...]] = ERRORS
@@ -220,7 +222,11 @@ class Standalone(Model):
         self._changes.change(change)
 
     def operate(self, operation: Operation) -> None:
-        """Let an operator change or lock tables, or make a backup."""
+        """Let an operator set options, change or lock tables, or make a backup."""
+        if operation.what == "set":
+            for node in operation.nodes:
+                set_durability(operation, self._ending_servers[node])
+            return
         server = self._ending_servers[operation.nodes[0]]
         if operation.what in MAINTENANCE:
             maintain(self._cluster, server, operation, self._costs[server.index])

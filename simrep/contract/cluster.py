@@ -168,6 +168,15 @@ class Cluster:
             self.pools[node] = BufferPool(self.clock, line, costs.page_read_s, gap)
         return self.pools[node]
 
+    def data_disk(self, node: int) -> Fifo | None:
+        """The line of the disk that the data of a node are read from.
+
+        It is that of the pages that do not fit into memory, or else that of fsyncs; None if nobody
+        else ever waits for that disk.
+        """
+        pool = self.pools.get(node)
+        return self.hosts[node].flusher if pool is None else pool.line
+
     def disk(
         self,
         node: int,

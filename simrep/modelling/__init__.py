@@ -62,7 +62,7 @@ from simrep.contract.watching import Parts, WatchedParts, parts_of
 from simrep.errors import ScenarioError, ShortRunWarning, SimrepError, nearest
 from simrep.kernel.clock import Clock, Event, Process
 from simrep.kernel.deque import deque
-from simrep.kernel.queues import OrderedGate, PausableMutex
+from simrep.kernel.queues import Fifo, OrderedGate, PausableMutex
 from simrep.kernel.streams import Stream
 from simrep.kernel.timeline import Noted, Timeline
 from simrep.kernel.trace import MessageText, Trace, TraceEvent
@@ -134,6 +134,7 @@ __all__ = [
     "Event",
     "Evidence",
     "Factor",
+    "Fifo",
     "FileEntry",
     "Fin",
     "Holder",

@@ -27,7 +27,6 @@ def scenario(**tables: Any) -> simrep.Scenario:
             "maintenance.0",
             "desync",
         ),
-        ({"setting": [{"at_s": 1.0, "options": {"x": 1}}]}, "setting.0", "set"),
     ],
 )
 def test_what_a_model_does_not_play_is_refused(tables: Any, path: str, word: str) -> None:

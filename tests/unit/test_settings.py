@@ -88,6 +88,51 @@ def test_a_source_waits_for_as_many_replicas_as_it_is_told() -> None:
     assert 0.04 < after < 0.05
 
 
+@pytest.mark.parametrize(
+    "model", ["standalone", "asynchronous", "semisync", "group_replication", "galera"]
+)
+def test_a_server_that_stops_to_sync_answers_sooner_by_an_fsync(model: str) -> None:
+    """One client: an fsync of 5 ms is what a commit consists of, or two with a binary log."""
+    relaxed = {"innodb_flush_log_at_trx_commit": 2}
+    if model != "galera":
+        relaxed["sync_binlog"] = 0
+    told = scenario(
+        model,
+        {"fsync_us": 5000.0},
+        workload={"rate_tps": 20, "nodes": ["n1"]},
+        setting=[setting(1.5, **relaxed), setting(3.0, innodb_flush_log_at_trx_commit=1)],
+        run={"duration_s": 4.5, "warmup_s": 0.0},
+    )
+    if model == "semisync":
+        told["cluster"]["options"] = {"sync_relay_log": 10000}
+    strict, loose, mixed = (
+        phase.clients.latency.percentile(50) for phase in simrep.run(told).faults.phases.values()
+    )
+    syncs = 1 if model == "galera" else 2
+    assert strict - loose == pytest.approx(5e-3 * syncs, abs=0.4e-3)
+    assert mixed - loose == pytest.approx(5e-3, abs=0.4e-3)
+
+
+def test_a_power_loss_takes_what_was_not_synced_after_the_setting() -> None:
+    dead = [{"what": "power-loss", "node": "n1", "at_s": 3.0}]
+    dead += [{"what": "restart", "node": "n1", "at_s": 3.2}]
+    lost = []
+    for settings in ([], [setting(0.5, innodb_flush_log_at_trx_commit=2, sync_binlog=0)]):
+        told = scenario("standalone", {"start_ms": 200.0}, fault=dead, setting=settings)
+        told["cluster"]["nodes"] = ["n1"]
+        told["workload"]["rate_tps"] = 100
+        told["run"] = {"duration_s": 4.0, "warmup_s": 0.0}
+        lost.append(simrep.run(told).runs[0].fates.lost)
+    assert lost[0] == 0
+    assert 20 < lost[1] <= 260
+
+
+def test_sync_binlog_without_a_binary_log_is_refused() -> None:
+    told = scenario("standalone", options={"log_bin": False}, setting=[setting(1.0, sync_binlog=0)])
+    with pytest.raises(simrep.ScenarioError, match="has no binary log"):
+        simrep.run(told)
+
+
 def test_a_shorter_timeout_ends_the_waits_of_those_who_come_later() -> None:
     dead = [{"what": "kill", "node": node, "at_s": 1.0} for node in ("n2", "n3")]
     run = ran(
@@ -107,7 +152,7 @@ def test_a_shorter_timeout_ends_the_waits_of_those_who_come_later() -> None:
         ("galera", {"innodb_buffer_pool_size": 5}, "cannot be set on running servers"),
         ("galera", {"wsrep_slave_threads": 0}, "must be at least 1"),
         ("semisync", {"replica_parallel_workers": 4}, "counts from their next start"),
-        ("standalone", {"sync_binlog": 0}, "does not play 'set'"),
+        ("standalone", {"log_bin": False}, "cannot be set on running servers"),
     ],
 )
 def test_what_cannot_be_set_is_an_error(model: str, options: Any, problem: str) -> None:
