@@ -43,6 +43,8 @@ def fault_scenario(experiment: Experiment, cell: Cell, measured: Figures) -> dic
     for name, tables in (("fault", cell.load.fault), ("maintenance", cell.load.maintenance)):
         if tables:
             scenario[name] = [_given(one) for one in tables]
+    if cell.load.data_mb is not None:
+        scenario["cluster"]["data_bytes"] = cell.load.data_mb * 1_000_000
     if cell.load.proxy is not None:
         scenario["proxy"] = _given(cell.load.proxy)
     if cell.load.ddl:

@@ -53,6 +53,9 @@ class GaleraCluster(RigCluster):
         if not self._provider:
             self._provider = _provider(first)
             self._transfer = _state_transfer(first, self.program.name)
+            method = str(self.options.get("wsrep_sst_method", ""))
+            if method.startswith(("mariabackup", "xtrabackup")):
+                self._transfer = (TRANSFER_LOGIN,)  # the method is an option as others are
         addresses = [other.address for other in self.hosts]
         return galera_arguments(
             host.name,

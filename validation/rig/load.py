@@ -128,6 +128,11 @@ class Load(Table):
     fault: tuple[RigFault, ...] = Field(
         (), description="what is broken in this load, beside the faults of the experiment"
     )
+    data_mb: Rows | None = Field(
+        None,
+        description="of a load with faults: about so much data on every node, for its "
+        "transfer to count",
+    )
     proxy: ProxyTable | None = Field(
         None, description="of galera: HAProxy, by which all clients connect, as a scenario's"
     )

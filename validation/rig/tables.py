@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from simrep.rig.cluster import RigCluster
@@ -24,6 +25,8 @@ __all__ = [
 ]
 
 _BATCH_ROWS = 50_000
+_BALLAST = "ballast"
+_BALLAST_BATCH = 512  # rows of 4 kB: writesets of 2 MB
 _SHOWN = {"oltp_insert": "count(*)", "oltp_update_index": "sum(k)"}
 """Scripts of sysbench each of whose transactions adds 1 to a figure of a table."""
 
@@ -120,6 +123,18 @@ def large_tables(large: LargeTransaction) -> Tables:
     )
 
 
+def _ballast_statements(megabytes: int) -> tuple[str, ...]:
+    """Statements that fill a table with so much data, by doubling up to a batch of 2 MB."""
+    rows = _BALLAST_BATCH
+    columns = "(id int not null auto_increment primary key, c varchar(4000) not null)"
+    fill = [f"insert into {_BALLAST} (c) values (repeat(md5(0), 125))"]
+    fill += [f"insert into {_BALLAST} (c) select c from {_BALLAST} limit {rows}"] * (
+        math.ceil(math.log2(rows)) + megabytes * 250 // rows
+    )
+    made = f"create table {_BALLAST} {columns} default charset=latin1"
+    return (f"drop table if exists {_BALLAST}", made, *fill)
+
+
 def table_keys(load: Load) -> dict[str, tuple[int | str, ...]]:
     """What the tables of a load depend on, by a name for them: equal keys share tables."""
     if load.script is not None:
@@ -130,6 +145,8 @@ def table_keys(load: Load) -> dict[str, tuple[int | str, ...]]:
         keys = {ATTEMPTS if load.breaks else load.kind: ()}
         if load.proxy is not None:
             keys = {ATTEMPTS: (PROXY,)}
+    if load.data_mb is not None:
+        keys[_BALLAST] = (load.data_mb,)
     if load.ddl:
         keys[ALTERED] = (load.ddl[0].rows, load.ddl[0].size_bytes)
     if load.large is not None:
@@ -147,6 +164,8 @@ def make_tables(load: Load, cluster: RigCluster) -> None:
     if load.script is not None:
         writer.query(*_in(tuple(f"drop table if exists {name}" for name in _sysbench_names(load))))
         writer.run(sysbench_command(load, writer.socket_inside, "prepare"), timeout_s=600.0)
+    if load.data_mb is not None:
+        writer.query(*_in(_ballast_statements(load.data_mb)))
     if load.ddl:
         writer.query(*_in(altered_statements(load.ddl[0])))
     if load.large is not None:
