@@ -18,6 +18,7 @@ from simrep.contract.card import model_card
 from simrep.contract.model import Model
 from simrep.contract.registry import find_model, model_names
 from simrep.data import definition as cells
+from simrep.data.causes import Cause
 from simrep.network.regions import PRESETS as REGIONS
 from simrep.rig.experiment import Experiment
 from simrep.scenario.pack import load_pack
@@ -103,6 +104,10 @@ They are compared with many simulated runs, because chance decides when a fault 
 servers. The medians have to agree: of what timers decide within the larger of 5 % and 0.15 s, of
 what processors decide within 25 %. `simrep reproduce` simulates them; `simrep validate` leaves them
 out.
+
+Why predictions are off, as far as it is known, may stand in `causes.toml` beside the data: a
+`[[cause]]` for the figures of some cells. The [scoreboard](../validation/index.md) names it beside
+each of them.
 """
 
 
@@ -134,6 +139,7 @@ def _datasets() -> Iterator[str]:
         "`[series.fit]`": cells.Fit,
         "`[[series.fit.parameter]]`": cells.Parameter,
         "`[[series.fit.extra]]`": cells.Extra,
+        "`[[cause]]` in `causes.toml`": Cause,
     }
     yield from _models_of(tables, "##")
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from simrep import Dataset, datasets, load, reproduce, validate, with_values
 from simrep.contract.setup import setup_of
+from simrep.data.causes import Cause, cause_of, load_causes
 from simrep.data.cells import Cell
 from simrep.data.dataset import dataset_folder, load_dataset
 from simrep.data.derived import DerivedRow
@@ -62,6 +63,7 @@ Every measured cell that ships, beside its prediction. Each dataset has a page w
 Where it is off and why: [Accuracy](../explanation/accuracy.md).
 """
 DISTANT_MS = 1.0
+FAR_OFF = 1.5  # relative error from which on a figure stands in the index, with its cause
 FEW = 10  # figures: fewer do not make a weak dataset
 FAR, NEARBY = "with a round trip of 1 ms and more", "with less, or one node"
 QUANTILES = ("mean", "p50", "p75", "p95", "p99")
@@ -166,7 +168,7 @@ def _index(results: Sequence[Content]) -> Iterator[str]:
         yield _row([f"**{title}**", ""], map(_scored, own))
     for title, parts in _groups(results).items():
         yield _row([f"**{title}**", ""], parts)
-    yield _farthest(results)
+    yield from _farthest(results)
     derived = [one for one in results if "derived" in one]
     if derived:
         yield "\nPublished as ratios and differences of curves, each with a range:\n"
@@ -227,17 +229,37 @@ def _total(parts: Iterable[Scored]) -> Scores:
     return Scores.of(cells, Agreement.sum(pairs for _, pairs in parts))
 
 
-def _farthest(results: Sequence[Content]) -> str:
-    """The single figure that is farthest off, so that the largest error is no riddle."""
-    error, dataset, worst = max(
-        ((abs(cell.relative_error), one["dataset"], cell) for one in _with_cells(results)
-         for cell in _cells(one) if not cell.used_in_fit and isfinite(cell.relative_error)),
-        key=lambda entry: entry[0],
-    )  # fmt: skip
-    return (
-        f"\nThe largest of all, {_percent(error)}, is one figure of `{dataset}`, "
-        f"{worst.metric}: {number(worst.measured)} measured, {number(worst.predicted)} predicted."
-    )
+def _farthest(results: Sequence[Content]) -> Iterator[str]:
+    """Figures that are far off, worst first, with their causes as far as they are known."""
+    found = far_off(results)
+    if not found:
+        yield f"\nNo figure is predicted more than {_percent(FAR_OFF, 0)} too high."
+        return
+    yield f"\nFigures that are predicted more than {_percent(FAR_OFF, 0)} too high:\n"
+    yield "| dataset | cell | figure | measured | predicted | error | cause |"
+    yield "|---|---|---|---:|---:|---:|---|"
+    for name, cell, cause in found:
+        factors = load_dataset(name).definition.factors
+        told = [f"{key} {value}" for key, value in cell.factors.items() if key in factors]
+        values = ", ".join([cell.series, *(one for one in told if not one.endswith(" "))])
+        why = f"[{cause.name}]({name}.md#known-causes)" if cause else "not known"
+        yield (
+            f"| [{name}]({name}.md) | {values} | `{cell.metric}` | {number(cell.measured)} "
+            f"| {number(cell.predicted)} | {_percent(cell.relative_error, 0, '+')} | {why} |"
+        )
+
+
+def far_off(results: Sequence[Content]) -> list[tuple[str, Cell, Cause | None]]:
+    """Dataset, cell and known cause of figures that are far off, worst first."""
+    found = []
+    for one in _with_cells(results):
+        causes = load_causes(load_dataset(one["dataset"]))
+        found += [
+            (one["dataset"], cell, cause_of(causes, cell.factors, cell.metric))
+            for cell in _cells(one)
+            if not cell.used_in_fit and cell.within is None and cell.relative_error > FAR_OFF
+        ]
+    return sorted(found, key=lambda entry: -entry[1].relative_error)
 
 
 def _with_cells(results: Sequence[Content]) -> list[Content]:
@@ -354,6 +376,8 @@ def _figures(content: Content) -> Iterator[str]:
     yield f"| {' | '.join(HEADINGS)} |"
     yield "|" + "---:|" * len(HEADINGS)
     yield f"| {' | '.join(_scores(scores))} |"
+    causes = load_causes(load_dataset(content["dataset"]))
+    yield from _causes(causes)
     factors = _varied([cell.factors for cell in cells])
     systems = len({cell.series for cell in cells}) > 1
     for column, metric in content["metrics"].items():
@@ -368,12 +392,21 @@ def _figures(content: Content) -> Iterator[str]:
             values += [str(cell.factors.get(name, "")) for name in factors]
             span = " .. ".join(map(number, cell.interval)) if cell.interval else ""
             error = _percent(cell.relative_error, 1, "+") if cell.within is None else _missed(cell)
-            note = "fit" if cell.used_in_fit else ""
+            cause = cause_of(causes, cell.factors, cell.metric)
+            note = "fit" if cell.used_in_fit else cause.name if cause else ""
             figures = [_measured(cell), number(cell.predicted), span, error, note]
             yield f"| {' | '.join([*values, *figures])} |"
     if content["latencies"]:
         yield from _latencies(content["latencies"])
     yield ""
+
+
+def _causes(causes: Sequence[Cause]) -> Iterator[str]:
+    if causes:
+        yield "\n## Known causes\n"
+        yield "Why figures are off, where it is known; the tables name the cause beside a figure.\n"
+    for cause in causes:
+        yield f"- **{cause.name}**: {cause.text}"
 
 
 def _measured(cell: Cell) -> str:

@@ -87,3 +87,28 @@ def test_what_was_measured_of_failures_is_what_is_in_the_data(generator):
             for cell in dataset.failures
             for metric, values in cell.values.items()
         }
+
+
+def test_what_is_far_off_has_a_named_cause(generator):
+    results = [content for name in datasets() if (content := generator._stored(name))]
+    found = generator.far_off(results)
+    nameless = [f"{name}: {cell.metric} {dict(cell.factors)}" for name, cell, cause in found
+                if cause is None]  # fmt: skip
+    assert not nameless, "name the cause in causes.toml beside the dataset"
+    index = (generator.BOARD / "index.md").read_text(encoding="utf-8")
+    for name, _, cause in found:
+        assert f"[{cause.name}]({name}.md#known-causes)" in index
+
+
+def test_a_cause_stands_beside_the_figure_and_in_the_index(generator):
+    content = generator._stored("galera-reads")
+    for cell in content["cells"]:
+        cell["relative_error"] = 9.0 if cell["metric"] == "inserts" else 0.0
+    page = list(generator._page(content))
+    [row] = [line for line in page if "| 5,470 |" in line]
+    assert row.endswith("| other work |")
+    assert any(line.startswith("- **other work**: ") for line in page)
+    told = [line for line in generator._farthest([content]) if "`inserts`" in line]
+    assert sorted(line.rsplit("| ", 1)[1] for line in told) == [
+        "[other work](galera-reads.md#known-causes) |", "not known |", "not known |",
+    ]  # fmt: skip
