@@ -16,12 +16,14 @@ from simrep.rig.columns import ignored, metrics
 from simrep.rig.experiment import StoredExperiment, System, experiments, load_experiment
 from simrep.rig.fault_dataset import (
     CHECKS,
+    KNOWN,
     checks_text,
     data_text,
     failures_table,
     fault_factors,
     fault_scenarios,
     fault_series,
+    known_text,
 )
 from simrep.rig.files import packed_path, write_packed, write_whole
 from simrep.rig.guard import undisturbed
@@ -42,7 +44,7 @@ from simrep.user_files import parse_toml, read_text
 __all__ = ["check_folder", "experiment_of", "write_dataset", "write_experiment"]
 
 _DEFAULT_RTT_MS = 0.1
-_REPLICATIONS = 10
+_REPLICATIONS = 6
 """Simulated runs beside each cell with faults: chance decides when a fault meets timers."""
 _DESCRIPTION = "dataset.toml"
 _EXPERIMENT = "experiment.toml"
@@ -65,6 +67,7 @@ def write_dataset(progress: Progress) -> None:
         if progress.experiment.breaks:
             write_whole(folder / "data.csv", data_text(progress))
             write_whole(folder / CHECKS, checks_text(progress))
+            write_whole(folder / KNOWN, known_text(progress))
         else:
             write_whole(folder / "data.csv", as_csv(found.rows))
         write_whole(folder / _DESCRIPTION, tomlkit.dumps(found.description()))

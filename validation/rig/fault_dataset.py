@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import mean, stdev
 from typing import Any
+
+from scipy.stats import t as student
 
 from simrep.rig.cell import Cell, column
 from simrep.rig.fault_figures import MEASURED_ALONE, figures_anew
@@ -13,9 +17,21 @@ from simrep.rig.predictions import factor_names, series_name
 from simrep.rig.rows import as_csv, factor_columns
 from simrep.rig.scenarios import Figures
 
-__all__ = ["CHECKS", "checks_text", "data_text", "failures_table", "fault_factors",
-           "fault_scenarios", "fault_series"]  # fmt: skip
+__all__ = [
+    "CHECKS",
+    "KNOWN",
+    "checks_text",
+    "data_text",
+    "failures_table",
+    "fault_factors",
+    "fault_scenarios",
+    "fault_series",
+    "known_text",
+]  # fmt: skip
 
+KNOWN = "known.csv"
+"""How well each figure is known; those that are not to 10 % are marked with 0."""
+_KNOWN = 0.1
 CHECKS = "checks.csv"
 """Figures that no simulation has: rows node by node, and the machine."""
 _UNITS = (("_ms", "ms"), ("_tps", "1/s"), ("_n", ""), ("_s", "s"))
@@ -76,6 +92,32 @@ def data_text(progress: Progress) -> str:
 def checks_text(progress: Progress) -> str:
     """All others."""
     return as_csv(list(_rows(progress, alone=True)))
+
+
+def known_text(progress: Progress) -> str:
+    """How well each figure is known: half of the 95 % interval of its mean, as a share of it."""
+    found: dict[tuple[tuple[str, Any], ...], list[float]] = {}
+    for row in _rows(progress, alone=False):
+        where = tuple((key, value) for key, value in row.items() if key not in {"run", "value"})
+        found.setdefault(where, []).append(float(row["value"]))
+    rows = []
+    for where, values in found.items():
+        share = _uncertainty(values)
+        known = "" if share is None else int(share <= _KNOWN)
+        told = "" if share is None else round(share, 4)
+        rows.append({**dict(where), "runs": len(values), "uncertainty": told, "known": known})
+    return as_csv(rows)
+
+
+def _uncertainty(values: Sequence[float]) -> float | None:
+    """None of one value alone, which tells nothing; 0 of equal ones."""
+    if len(values) < 2:
+        return None
+    middle, spread = mean(values), stdev(values)
+    if spread == 0.0:
+        return 0.0
+    half = float(student.ppf(0.975, len(values) - 1)) * spread / math.sqrt(len(values))
+    return half / abs(middle) if middle else None
 
 
 def _rows(progress: Progress, *, alone: bool) -> Iterator[dict[str, Any]]:
