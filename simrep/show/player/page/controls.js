@@ -111,7 +111,7 @@ function listen(player) {
     // In a page that scrolls, the wheel zooms only where the player has been used.
     if (!event.ctrlKey && !player.options.wheel && !root.contains(document.activeElement)) return;
     event.preventDefault();
-    const width = player.to - player.from, room = player.picture.width;
+    const width = player.span, room = player.picture.width;
     if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       player.lookAt(player.from + ((event.deltaX || event.deltaY) / room) * width, width);
     } else player.zoom(Math.exp(Math.sign(event.deltaY) * Math.min(0.6, Math.abs(event.deltaY) / 300)), player.picture.time(event.offsetX));
@@ -156,7 +156,7 @@ function fingers(player, on) {
     player.panel.tip(null);
     const others = [...down].filter(([id]) => id !== event.pointerId);
     down.set(event.pointerId, here);
-    const width = player.to - player.from, plot = picture.width - picture.gutter;
+    const width = player.span, plot = picture.width - picture.gutter;
     if (!others.length) player.lookAt(player.from - ((here[0] - before[0]) / plot) * width, width);
     else {
       const other = others[0][1][0];
@@ -196,7 +196,7 @@ function press(player, event) {
   if (event.ctrlKey || event.metaKey || event.altKey || !player.run) return;
   const inside = event.target.tagName;
   if (inside === "SELECT" || (event.key === " " && (inside === "BUTTON" || inside === "SUMMARY"))) return;
-  const width = player.to - player.from;
+  const width = player.span;
   const speed = SPEEDS.indexOf(player.speed);
   const calls = {
     " ": () => player.toggle(),

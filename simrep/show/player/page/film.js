@@ -8,6 +8,9 @@ class Film {
   }
 
   resize() {
+    // Below each other nodes need room for their names.
+    const least = 90 + 32 * this.player.run.nodes.length;
+    this.canvas.style.minHeight = `${Math.min(420, least)}px`;
     const box = this.canvas.getBoundingClientRect();
     this.ratio = Math.min(2, window.devicePixelRatio || 1);
     this.width = Math.max(80, box.width);
@@ -20,6 +23,7 @@ class Film {
   place() {
     const shown = this.player.shownNodes(), count = shown.length;
     this.size = Math.max(15, Math.min(34, 110 / Math.max(2, count) + 8, this.height / 8));
+    if (count > 6) this.size = Math.min(this.size, 17);
     const rx = Math.max(10, this.width / 2 - Math.max(this.size + 8, Math.min(70, this.width * 0.2)));
     const ry = Math.max(10, this.height / 2 - this.size - 24);
     this.places = new Map(shown.map((node, row) => {
@@ -106,7 +110,7 @@ class Film {
       pen.font = `600 ${Math.max(11, Math.round(size * 0.55))}px ${look.font}`;
       pen.fillText(open ? String(open) : "", x, y);
     }
-    pen.font = `600 12px ${look.font}`;
+    pen.font = `600 ${this.places.size > 6 ? 11 : 12}px ${look.font}`;
     const room = Math.max(50, Math.min(150, this.width / Math.max(2, this.places.size / 1.6) - 8));
     const left = Math.min(Math.max(x, room / 2), this.width - room / 2);
     pen.lineWidth = 3;

@@ -46,17 +46,17 @@ class Look {
 
   hatch(context, colour) {
     if (!this.hatches.has(colour)) {
-      const tile = document.createElement("canvas");
-      tile.width = tile.height = 6;
+      const tile = document.createElement("canvas"), size = 8;
+      tile.width = tile.height = size;
       const pen = tile.getContext("2d");
       pen.fillStyle = colour;
-      pen.globalAlpha = 0.35;
-      pen.fillRect(0, 0, 6, 6);
+      pen.globalAlpha = 0.3;
+      pen.fillRect(0, 0, size, size);
       pen.globalAlpha = 1;
       pen.strokeStyle = colour;
-      pen.lineWidth = 2;
+      pen.lineWidth = 2.6;
       pen.beginPath();
-      for (const x of [-3, 0, 3, 6]) { pen.moveTo(x - 1, 7); pen.lineTo(x + 7, -1); }
+      for (const x of [-size, 0, size]) { pen.moveTo(x - 2, size + 2); pen.lineTo(x + size + 2, -2); }
       pen.stroke();
       this.hatches.set(colour, context.createPattern(tile, "repeat"));
     }

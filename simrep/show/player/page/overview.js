@@ -4,7 +4,7 @@ class Overview {
   constructor(player, canvas) {
     this.player = player;
     this.canvas = canvas;
-    this.pen = canvas.getContext("2d");
+    this.pen = canvas.getContext("2d", { alpha: false });
     this.drag = null;
     canvas.addEventListener("pointerdown", (event) => this.press(event));
     canvas.addEventListener("pointermove", (event) => this.move(event));
@@ -36,7 +36,7 @@ class Overview {
   move(event) {
     if (!this.drag) return;
     const time = (event.offsetX / this.width) * this.player.run.length;
-    this.player.lookAt(time - this.drag.offset, this.player.to - this.player.from);
+    this.player.lookAt(time - this.drag.offset, this.player.span);
   }
 
   draw() {
@@ -60,11 +60,26 @@ class Overview {
     pen.stroke();
   }
 
+  // Messages of the whole run as a line.
+  drawSent(pen, floor, room) {
+    const { run, look } = this.player, { messages } = run.rates, most = Math.max(...messages);
+    if (!most) return;
+    pen.strokeStyle = look.palette[0];
+    pen.globalAlpha = 0.7;
+    pen.lineWidth = 1;
+    pen.beginPath();
+    messages.forEach((count, place) => {
+      pen.lineTo(this.x((place + 0.5) * run.rates.width), floor - (count / most) * room);
+    });
+    pen.stroke();
+    pen.globalAlpha = 1;
+  }
+
   makeBack() {
     const back = document.createElement("canvas");
     back.width = this.canvas.width;
     back.height = this.canvas.height;
-    const pen = back.getContext("2d"), { run, look } = this.player, { rates } = run;
+    const pen = back.getContext("2d", { alpha: false }), { run, look } = this.player, { rates } = run;
     pen.scale(this.ratio, this.ratio);
     pen.fillStyle = look.paper;
     pen.fillRect(0, 0, this.width, this.height);
@@ -92,6 +107,16 @@ class Overview {
       pen.fillStyle = look.palette[1];
       pen.fillRect(bin * wide, floor - up - failed, wide + 0.3, failed);
     }
+    this.drawSent(pen, floor, room);
+    pen.font = `10px ${look.font}`;
+    pen.textBaseline = "top";
+    pen.textAlign = "right";
+    pen.lineWidth = 3;
+    pen.strokeStyle = look.paper;
+    pen.fillStyle = look.soft;
+    const text = `commits, at most ${figures(Math.max(...rates.commits) / rates.width, 2)}/s`;
+    pen.strokeText(text, this.width - 4, 3);
+    pen.fillText(text, this.width - 4, 3);
     pen.fillStyle = look.faint;
     pen.globalAlpha = 0.75;
     if (run.window[0] > 0) pen.fillRect(0, 0, this.x(run.window[0]), this.height);

@@ -1,5 +1,7 @@
 // All that is no drawing: buttons, legends that filter, the chosen transaction, the list of what happened.
 
+const FEW_KINDS = 9; // of messages, that are listed at once
+
 class Panel {
   constructor(player) {
     this.player = player;
@@ -32,10 +34,21 @@ class Panel {
     for (let i = 0; i < run.messages.count; i++) counts[run.messages.kind[i]]++;
     const order = run.messages.kinds.map((_, kind) => kind);
     order.sort((a, b) => run.messages.carries[b] - run.messages.carries[a] || counts[b] - counts[a]);
-    for (const kind of order) {
+    const more = element(null, "button", "chip more");
+    order.forEach((kind, place) => {
       const button = this.chip(parts.kinds, run.messages.kinds[kind], player.kindShown, kind, player.kindLooks[kind]);
       element(button, "span", "count", counts[kind].toLocaleString("en"));
-    }
+      button.hidden = place >= FEW_KINDS;
+    });
+    if (order.length > FEW_KINDS + 1) {
+      more.type = "button";
+      more.textContent = `${order.length - FEW_KINDS} more kinds`;
+      more.addEventListener("click", () => {
+        more.remove();
+        for (const one of parts.kinds.children) one.hidden = false;
+      });
+      parts.kinds.append(more);
+    } else for (const one of parts.kinds.children) one.hidden = false;
     parts.kindsRow.hidden = run.messages.kinds.length === 0;
     parts.stagesRow.replaceChildren();
     for (const name of this.stageNames()) {
@@ -75,7 +88,9 @@ class Panel {
       if (event.altKey || event.shiftKey) shown.fill(false);
       shown[place] = event.altKey || event.shiftKey ? true : !shown[place];
       if (!shown.some(Boolean)) shown.fill(true);
-      [...parent.children].forEach((one) => one.setAttribute("aria-pressed", String(shown[one.place])));
+      for (const one of parent.children) {
+        if (one.place !== undefined) one.setAttribute("aria-pressed", String(shown[one.place]));
+      }
       this.player.filter();
     });
     button.place = place;
@@ -117,10 +132,10 @@ class Panel {
   }
 
   tellTime() {
-    const { player, parts } = this, width = player.to - player.from;
+    const { player, parts } = this, width = player.span;
     parts.time.textContent = instant(player.at, width / 10);
     parts.span.textContent = `${duration(width)} in view`;
-    this.tellSpeed();
+    this.tellPace();
     let now = -1;
     while (now + 1 < this.notes.length && this.notes[now + 1].at <= player.at) now++;
     if (now === this.nowNote) return;
@@ -138,12 +153,15 @@ class Panel {
   }
 
   tellSpeed() {
+    this.parts.speed.value = String(this.player.speed);
+    if (this.player.run) this.tellPace();
+  }
+
+  tellPace() {
     const { player, parts } = this;
-    if (!player.run) return;
     const pace = player.pace;
     const text = pace < 0.995 ? `${figures(1 / pace, 2)}× slower than life` : `${figures(pace, 2)}× life`;
     if (text !== this.paceText) parts.pace.textContent = this.paceText = text;
-    parts.speed.value = String(player.speed);
   }
 
   tellPlaying() {

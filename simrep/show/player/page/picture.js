@@ -4,12 +4,13 @@
 const TILE = 512; // CSS pixels
 const MOST_LINES = 12000; // messages in view that are drawn one by one; more are counted
 const AXIS = 24;
+const NARROW = 520; // of a picture without room for names beside it
 
 class Picture {
   constructor(player, canvas) {
     this.player = player;
     this.canvas = canvas;
-    this.pen = canvas.getContext("2d");
+    this.pen = canvas.getContext("2d", { alpha: false });
     this.tiles = new Map();
     this.width = this.height = 0;
     this.ratio = 1;
@@ -22,7 +23,10 @@ class Picture {
     this.height = Math.max(60, box.height);
     this.canvas.width = Math.round(this.width * this.ratio);
     this.canvas.height = Math.round(this.height * this.ratio);
-    this.gutter = Math.round(Math.min(150, Math.max(46, this.width * 0.11)));
+    this.narrow = this.width < NARROW;
+    this.pen.font = `600 13px ${this.player.look.font}`;
+    const widest = Math.max(...this.player.run.nodes.map((name) => this.pen.measureText(name).width));
+    this.gutter = this.narrow ? 8 : Math.round(Math.min(0.17 * this.width, Math.max(84, widest + 14)));
     this.forget();
   }
 
@@ -31,10 +35,11 @@ class Picture {
     const shown = this.player.shownNodes();
     const height = (this.height - AXIS) / Math.max(1, shown.length);
     this.strip = height;
-    this.lines = new Map(shown.map((node, row) => [node, row * height + Math.max(10, 0.3 * height)]));
+    this.above = Math.max(this.narrow ? 15 : 10, 0.3 * height);
+    this.lines = new Map(shown.map((node, row) => [node, row * height + this.above]));
   }
 
-  get scale() { return (this.width - this.gutter) / (this.player.to - this.player.from); }
+  get scale() { return (this.width - this.gutter) / this.player.span; }
   x(time) { return this.gutter + (time - this.player.from) * this.scale; }
   time(x) { return this.player.from + (x - this.gutter) / this.scale; }
 
@@ -76,7 +81,7 @@ class Picture {
     const tile = document.createElement("canvas");
     tile.width = Math.round(TILE * this.ratio);
     tile.height = this.canvas.height;
-    const pen = tile.getContext("2d");
+    const pen = tile.getContext("2d", { alpha: false });
     pen.scale(this.ratio, this.ratio);
     const from = (place * TILE) / scale, to = ((place + 1) * TILE) / scale;
     const x = (time) => (time - from) * scale;
@@ -93,7 +98,7 @@ class Picture {
   }
 
   drawBack(pen, x, from, to) {
-    const { player, strip } = this, { look, run } = player;
+    const { look, run } = this.player;
     for (const quiet of run.quiet) {
       if (quiet.until < from || quiet.at > to) continue;
       pen.fillStyle = look.hatch(pen, look.faint);
@@ -106,7 +111,7 @@ class Picture {
       pen.fillRect(x(left), 0, x(right) - x(left), this.height - AXIS);
     }
     for (const [node, line] of this.lines) {
-      const top = line - Math.max(10, 0.3 * strip);
+      const top = line - this.above;
       for (const band of run.bands) {
         if (band.node !== node || band.until < from || band.at > to) continue;
         this.drawBand(pen, band, x(band.at), x(band.until), top);
@@ -141,7 +146,7 @@ class Picture {
   laneBox(group) {
     const line = this.lines.get(group.node);
     if (line === undefined) return null;
-    const top = line + 4, room = this.strip - Math.max(10, 0.3 * this.strip) - 7;
+    const top = line + 4, room = this.strip - this.above - 7;
     const lanes = Math.max(1, this.player.run.groups.lanes[group.node]);
     const height = Math.min(13, Math.max(2.5, room / lanes));
     const y = top + group.lane * height;
@@ -278,7 +283,7 @@ class Picture {
     });
     const most = this.player.mostSent(step / scale);
     for (const [node, line] of this.lines) {
-      const up = Math.max(10, 0.3 * this.strip) - 4, down = 0.62 * this.strip;
+      const up = this.above - 4, down = 0.62 * this.strip;
       const lanes = Math.max(1, groups.lanes[node]);
       let now = 0;
       for (let place = 0; place < columns; place++) {
@@ -391,24 +396,33 @@ class Picture {
   }
 
   drawNames(pen) {
-    const { player } = this, { look, run } = player;
+    const { player, narrow } = this, { look, run } = player;
     pen.fillStyle = look.paper;
     pen.fillRect(0, 0, this.gutter, this.height);
+    pen.textAlign = "left";
     for (const [node, line] of this.lines) {
-      const band = player.bandAt(node, player.at);
+      const band = player.bandAt(node, player.at), room = narrow ? this.width * 0.6 : this.gutter - 10;
+      pen.textBaseline = narrow ? "bottom" : "middle";
+      pen.font = `600 ${narrow ? 11 : 13}px ${look.font}`;
+      const name = fitted(pen, run.nodes[node], room), wide = pen.measureText(name).width;
+      const y = narrow ? line - 1 : line;
+      pen.lineWidth = 3;
+      pen.strokeStyle = look.paper;
+      if (narrow) pen.strokeText(name, 4, y);
       pen.fillStyle = look.ink;
-      pen.textAlign = "left";
-      pen.textBaseline = "middle";
-      pen.font = `600 13px ${look.font}`;
-      pen.fillText(fitted(pen, run.nodes[node], this.gutter - 10), 4, line);
+      pen.fillText(name, 4, y);
       if (band) {
         pen.font = `11px ${look.font}`;
         pen.fillStyle = look.dark ? look.palette[1] : "#A33F00";
-        pen.fillText(fitted(pen, WORDS[band.kind], this.gutter - 10), 4, line + 15);
+        const [x, below] = narrow ? [10 + wide, y] : [4, line + 15];
+        const word = fitted(pen, WORDS[band.kind], room);
+        if (narrow) pen.strokeText(word, x, below);
+        pen.fillText(word, x, below);
       }
       pen.strokeStyle = look.faint;
+      pen.lineWidth = 1;
       pen.beginPath();
-      const top = line - Math.max(10, 0.3 * this.strip);
+      const top = line - this.above;
       pen.moveTo(0, top + 0.5);
       pen.lineTo(this.width, top + 0.5);
       pen.stroke();
@@ -416,7 +430,7 @@ class Picture {
   }
 
   drawAxis(pen) {
-    const { player } = this, { look } = player, span = player.to - player.from;
+    const { player } = this, { look } = player, span = player.span;
     const step = niceStep((96 / (this.width - this.gutter)) * span);
     // Beyond a thousand steps a time has too many digits: ticks then count from a time that is named.
     const chosen = player.chosen >= 0 ? player.run.transactions.started[player.chosen] : NaN;
@@ -445,12 +459,12 @@ class Picture {
       pen.moveTo(x, y);
       pen.lineTo(x, y + 5);
       const text = origin === 0 && step >= 1e-3 ? tickText(n * step, step) : duration(n * step);
-      if (x > this.gutter + 16 && x < this.width - 22) pen.fillText(text, x, y + 8);
+      if (x > (this.narrow ? 20 : this.gutter + 4) && x < this.width - 22) pen.fillText(text, x, y + 8);
     }
     pen.stroke();
     pen.textAlign = "left";
     pen.fillStyle = look.soft;
-    pen.fillText(fitted(pen, said, this.gutter), 2, y + 8);
+    if (!this.narrow) pen.fillText(fitted(pen, said, this.gutter), 2, y + 8);
   }
 
   // -- what is under the pointer ---------------------------------------------------------------------

@@ -39,7 +39,9 @@ class SimrepPlayer {
     this.chosen = -1;
     this.answers = null;
     this.busiest = new Map();
-    [this.from, this.to] = firstLook(run);
+    const [from, to] = firstLook(run);
+    this.from = from;
+    this.span = Math.max(LEAST_S, to - from);
     this.at = this.from;
     this.panel.load();
     this.resize();
@@ -112,19 +114,21 @@ class SimrepPlayer {
 
   // -- what is in view -----------------------------------------------------------------------------
 
-  get pace() { return ((this.to - this.from) / SCREEN_S) * this.speed; } // simulated seconds per second
+  get to() { return this.from + this.span; }
+
+  get pace() { return (this.span / SCREEN_S) * this.speed; } // simulated seconds per second
 
   lookAt(from, width) {
     width = Math.min(Math.max(width, LEAST_S), this.run.length * 1.02);
     from = Math.min(Math.max(from, -0.02 * width), this.run.length - 0.5 * width);
     if (width >= this.run.length) from = -0.01 * this.run.length;
     this.from = from;
-    this.to = from + width;
+    this.span = width;
     this.changed();
   }
 
   zoom(factor, about = this.at) {
-    const width = this.to - this.from;
+    const width = this.span;
     if (about < this.from || about > this.to) about = (this.from + this.to) / 2;
     const wide = Math.min(Math.max(width * factor, LEAST_S), this.run.length * 1.02);
     this.lookAt(about - ((about - this.from) / width) * wide, wide);
@@ -132,7 +136,7 @@ class SimrepPlayer {
 
   goTo(time) {
     this.at = Math.min(Math.max(time, 0), this.run.length);
-    const width = this.to - this.from;
+    const width = this.span;
     if (this.at < this.from || this.at > this.to) this.lookAt(this.at - 0.2 * width, width);
     this.changed();
   }
@@ -213,14 +217,11 @@ class SimrepPlayer {
       const passed = Math.min(0.2, Math.max(0, (now - this.before) / 1000));
       this.before = now;
       this.at += passed * this.pace;
-      const width = this.to - this.from;
+      const width = this.span;
       if (this.at >= this.run.length) { this.at = this.run.length; this.pause(); }
       const ahead = this.from + 0.7 * width;
       if (this.at > this.to || this.at < this.from) this.lookAt(this.at - 0.3 * width, width);
-      else if (this.at > ahead && this.to < this.run.length) {
-        this.from = this.at - 0.7 * width;
-        this.to = this.from + width;
-      }
+      else if (this.at > ahead && this.to < this.run.length) this.from = this.at - 0.7 * width;
     }
     this.draw();
     this.frames++;
