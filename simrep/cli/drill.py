@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -21,9 +22,10 @@ from simrep.cli.arguments import (
     Set,
     changed,
     most_of,
+    path_in,
 )
 from simrep.cli.kept import check_places, finish, kept_work, where_kept
-from simrep.cli.output import print_json, show
+from simrep.cli.output import check_writable, print_json, progress_bar, show
 from simrep.errors import ScenarioError
 from simrep.measure.grammar import duration, share
 
@@ -107,6 +109,14 @@ Rpo = Annotated[
         "--rpo", min=0, metavar="N", help="Tell what keeps it: answered transactions lost, at most."
     ),
 ]
+Html = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.html",
+        parser=path_in,
+        help="Save a page that plays a run of each fault, that with the median RTO.",
+    ),
+]
 
 
 def drill(
@@ -127,6 +137,7 @@ def drill(
     out: Out = None,
     json: Json = False,
     plot: Plot = None,
+    html: Html = None,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
     jobs: Jobs = None,
@@ -146,6 +157,7 @@ def drill(
       simrep drill cluster.toml --fault 'kill writer' --precision 5%
       simrep drill cluster.toml --product all --rto 10s --rpo 0
       simrep drill cluster.toml --product galera --product group_replication --plot drill.png
+      simrep drill cluster.toml --quick --fault 'kill writer' --html drill.html
       simrep drill cluster.toml --over 'cluster.options."evs.suspect_timeout"=PT3S,PT5S'
     """
     if catalogue:
@@ -156,6 +168,7 @@ def drill(
     if scenario is None:
         raise ScenarioError("simrep drill", "which scenario?", "give a file, or --list")
     check_places(out, plot, cache, no_cache=no_cache)
+    check_writable("--html", html)
     goal = None if precision is None else share("--precision", precision)
     limit_s = duration("--limit", limit)
     rto_s = None if rto is None else duration("--rto", rto)
@@ -192,3 +205,7 @@ def drill(
         show(found.tables(), width=found.width if precision is None else _WIDE)
     told = f"{counted(found.computed, 'run')} simulated, {found.known} known already"
     finish(found, told, out, plot, lambda: found.plot(plot))
+    if html is not None:
+        with progress_bar(scenario.name, quiet=json):
+            found.player(html)
+        print(f"Page: {html}", file=sys.stderr)

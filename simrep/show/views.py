@@ -146,10 +146,11 @@ html = View("page", {"text.sweep": ("Sweep",)})
 player = View(
     "player",
     {
+        "player.drills": ("Drill",),
         "player.page": (
             *("Explanation", "Recording", "Result", "StallExplanation"),
             *("TailExplanation", "WindowExplanation"),
-        )
+        ),
     },
 )
 

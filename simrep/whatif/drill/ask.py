@@ -312,7 +312,7 @@ class _Cell:
         if not contents:
             return None
         outcomes = tuple(map(Outcome.from_dict, contents))
-        return DrillCell(fault=self._fault, labels=self._labels, outcomes=outcomes)
+        return DrillCell(fault=self._fault, labels=self._labels, outcomes=outcomes, case=self.case)
 
 
 def _known(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -12,7 +13,8 @@ from simrep.contract.setup import Setup, setup_of
 from simrep.errors import ScenarioError, SimrepError
 from simrep.kernel.streams import Streams
 from simrep.measure.staleness import StaleReads, StaleRecord
-from simrep.runs.replication import simulate
+from simrep.runs.replication import Replication, simulate
+from simrep.runs.story import Follow
 from simrep.scenario import Scenario
 from simrep.scenario.faults import FaultTable
 from simrep.whatif.drill.catalogue import DrillFault
@@ -20,7 +22,7 @@ from simrep.whatif.drill.outcome import Outcome, RunEnd, outcome_of
 from simrep.whatif.drill.roles import MissingRoleError, Roles
 from simrep.whatif.drill.setting import staying
 
-__all__ = ["EARLIEST_S", "SPREAD_S", "Case", "play", "setup_with"]
+__all__ = ["EARLIEST_S", "SPREAD_S", "Case", "play", "rehearsal", "setup_with"]
 
 EARLIEST_S = 10.0
 """No fault begins earlier: clients are connected, and servers know their usual rate."""
@@ -85,12 +87,30 @@ def play(case: Case, seed: int, number: int) -> dict[str, Any]:
         return {"refused": f"not played: {error}"}
 
 
-def _play(case: Case, seed: int, number: int) -> Outcome:
+def rehearsal(case: Case, seed: int, number: int) -> tuple[Setup, Callable[[Follow], Replication]]:
+    """A replication to be looked at: what is simulated, and a function that simulates it.
+
+    The function keeps what it is told to, and the run is the same each time.
+    """
+    case = replace(case, staleness=False)
+    tables, fault_s, _ = _struck(case, seed, number)
+    setup = setup_with(case, tables)
+
+    def played(follow: Follow) -> Replication:
+        end = _End(tables, fault_s + case.limit_s)
+        return simulate(setup, seed, number, over=end, follow=follow)
+
+    return setup, played
+
+
+def _struck(
+    case: Case, seed: int, number: int
+) -> tuple[list[dict[str, Any]], float, Sequence[str]]:
+    """The faults of a replication, when the first of them begins, and whom it strikes."""
     streams = Streams(seed, number)
-    names = case.scenario.node_names
     fault_s = EARLIEST_S + SPREAD_S * streams.uniform("drill/instant")()
     tables = case.fault.tables(case.roles, fault_s, case.restart_s)
-    struck = case.fault.struck(case.roles)
+    struck: Sequence[str] = case.fault.struck(case.roles)
     if case.fault.role == "donor":
         donor, fault_s = _donor(case, tables, seed, number, streams)
         struck = (donor,)
@@ -99,6 +119,12 @@ def _play(case: Case, seed: int, number: int) -> Outcome:
             {"what": "kill", "at_s": fault_s, "node": donor},
             {"what": "restart", "at_s": fault_s + again_s, "node": donor},
         ]
+    return tables, fault_s, struck
+
+
+def _play(case: Case, seed: int, number: int) -> Outcome:
+    names = case.scenario.node_names
+    tables, fault_s, struck = _struck(case, seed, number)
     end = _End(tables, fault_s + case.limit_s)
     record = simulate(setup_with(case, tables), seed, number, over=end)
     backs = [table["at_s"] for table in tables if table["what"] == "restart"]

@@ -14,6 +14,7 @@ from simrep.measure.confidence import Interval, mean_interval
 from simrep.measure.units import plain
 from simrep.runs.report import Report
 from simrep.whatif.drill.catalogue import DrillFault
+from simrep.whatif.drill.cell import Case
 from simrep.whatif.drill.demand import Demand
 from simrep.whatif.drill.outcome import LEAST_OUTAGE_S, Outcome
 from simrep.whatif.table_file import save_table
@@ -51,12 +52,15 @@ class DrillCell:
         One for each replication; empty if there is none.
     refused : str
         Why there is none: the fault does not apply to the cluster, or its model does not play it.
+    case : Case or None
+        What is simulated, to be looked at.
     """
 
     fault: DrillFault
     labels: Mapping[str, Any]
     outcomes: tuple[Outcome, ...] = ()
     refused: str = ""
+    case: Case | None = None
 
     def values(self, figure: str) -> list[float]:
         """The figure in the replications that have it; infinite where it never came."""
@@ -82,6 +86,14 @@ class DrillCell:
         if len(values) < 2 or not all(map(isfinite, values)):
             return None
         return mean_interval(values)
+
+    @property
+    def typical(self) -> int:
+        """The replication whose RTO is the median, or the next one above; the first if none has."""
+        order = sorted(
+            (one.rto_s, place) for place, one in enumerate(self.outcomes) if not isnan(one.rto_s)
+        )
+        return order[len(order) // 2][1] if order else 0
 
     @property
     def weighed_s(self) -> list[float]:
