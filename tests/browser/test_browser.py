@@ -5,7 +5,6 @@ Skipped where there is no Chromium or no Playwright; ``make browser-test`` insta
 
 import os
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,26 +12,18 @@ import sys
 import time
 import urllib.request
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import jupytext
 import pytest
 
+from tests.chromium import ARGUMENTS, CHROMIUM, RUN_MS, needed
+
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = "01-first-what-if"
 PICTURES = ROOT / "build" / "browser"
 
-START_S, RUN_MS = 60, 60_000
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-]
+START_S = 60
 # Cells outside of the window are drawn as well, and nothing is fetched from elsewhere.
 SETTINGS = {
     "notebook-extension/tracker": '{"windowingMode": "none"}',
@@ -43,11 +34,6 @@ READ_PICTURE = """async image => {
     const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
     return [bytes.length, Array.from(digest).join(" ")];
 }"""
-
-
-def missing():
-    packages = [name for name in ("playwright", "jupyterlab") if find_spec(name) is None]
-    return ([] if CHROMIUM else ["Chromium"]) + packages
 
 
 def free_port():
@@ -115,10 +101,7 @@ def wait_for(address, server, folder):
 
 @pytest.mark.slow
 def test_a_slider_that_is_moved_changes_the_picture(tmp_path):
-    if absent := missing():
-        if os.environ.get("SIMREP_BROWSER") == "needed":
-            pytest.fail(f"missing: {', '.join(absent)}")
-        pytest.skip(f"missing: {', '.join(absent)}; `make browser-test` installs what it needs")
+    needed("jupyterlab")
     from playwright.sync_api import expect, sync_playwright
 
     source = jupytext.read(ROOT / "notebooks" / f"{NOTEBOOK}.py")
