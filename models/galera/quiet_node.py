@@ -7,8 +7,7 @@ from itertools import accumulate, repeat
 from operator import itemgetter
 from typing import Any, Final, Literal
 
-import numpy as np
-
+from simrep.kernel.arrays import np
 from simrep.modelling import LockTable, Parts, Stage
 
 from .group import GroupMember
@@ -389,7 +388,7 @@ class QuietNode(SharingNode):
         ended = int(flushed_s.searchsorted(now))
         # One after the other, as they would have been added.
         seconds = np.append(stage.busy_s, flushed_s[:ended] - groups_s[:ended])
-        stage.busy_s = float(np.add.accumulate(seconds)[-1])
+        stage.busy_s = float(np.cumsum(seconds)[-1])
         del self._flushing[:ended]
 
     @property

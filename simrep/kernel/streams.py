@@ -8,23 +8,28 @@ scenario can be compared under common random numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 from zlib import crc32
 
-import numpy as np
+from simrep.kernel.arrays import seeded
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+    from numpy.random import Generator
 
 __all__ = ["Stream", "Streams"]
 
 _FIRST_BLOCK = 64
 _BLOCK = 4096
 
-Draw = Callable[[np.random.Generator, int], np.ndarray]
+Draw = Callable[["Generator", int], "ndarray"]
 
 
 Stream = Callable[[], float]
 """An endless sequence of floats; call it for the next one."""
 
 
-def _numbers(generator: np.random.Generator, draw: Draw) -> Iterator[float]:
+def _numbers(generator: Generator, draw: Draw) -> Iterator[float]:
     yield from draw(generator, _FIRST_BLOCK).tolist()
     while True:
         yield from draw(generator, _BLOCK).tolist()
@@ -38,15 +43,12 @@ class Streams:
         self.replication = replication
         self._paths: set[str] = set()
 
-    def generator(self, path: str) -> np.random.Generator:
-        """The NumPy generator of a path; asking twice for one path is an error."""
+    def generator(self, path: str) -> Generator:
+        """The NumPy generator of a path, or its twin; asking twice for one path is an error."""
         if path in self._paths:
             raise ValueError(f"random stream {path!r} is already in use")
         self._paths.add(path)
-        entropy = np.random.SeedSequence(
-            (self.seed, self.replication), spawn_key=(crc32(path.encode()), len(path))
-        )
-        return np.random.Generator(np.random.PCG64(entropy))
+        return seeded((self.seed, self.replication), (crc32(path.encode()), len(path)))
 
     def stream(self, path: str, draw: Draw) -> Stream:
         """A stream of ``draw(generator, size)``, e.g. ``lambda g, n: g.exponential(0.01, n)``."""

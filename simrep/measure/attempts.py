@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from simrep.kernel.arrays import NDArray, np
 from simrep.kernel.clock import Clock
 from simrep.measure.counts import error_of
 from simrep.measure.series import Stall

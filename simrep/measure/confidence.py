@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from math import exp, inf, log, sqrt
 
-import numpy as np
-from numpy.typing import NDArray
-
 from simrep.errors import ShortRunWarning
+from simrep.kernel.arrays import NDArray, np
 
 __all__ = ["Interval", "difference_interval", "mean_interval", "mser5", "ratio_interval"]
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from simrep.measure.histogram import BLOCK, LatencyHistogram
 
 __all__ = ["ClassCount", "Latencies", "NodeCount", "error_of", "error_texts"]
@@ -129,12 +127,12 @@ class Latencies:
 
     def sort(self) -> None:
         """Bring the histograms up to date."""
-        seconds, nodes = np.array(self._seconds), np.array(self._nodes)
         self.total.extend(self._seconds)
-        for node in sorted(set(self._nodes)):
-            self.by_node.setdefault(node, LatencyHistogram()).extend(
-                seconds[nodes == node].tolist()
-            )
+        of_node: dict[int, list[float]] = {node: [] for node in sorted(set(self._nodes))}
+        for seconds, node in zip(self._seconds, self._nodes, strict=True):
+            of_node[node].append(seconds)
+        for node, own in of_node.items():
+            self.by_node.setdefault(node, LatencyHistogram()).extend(own)
         self._seconds.clear()
         self._nodes.clear()
 

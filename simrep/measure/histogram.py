@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from math import fsum, inf, nan, sqrt
-from typing import Any
+import struct
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, repeat
+from math import fsum, inf, isfinite, nan, sqrt
+from operator import rshift
 
-import numpy as np
-from numpy.typing import NDArray
+from simrep.kernel.arrays import NDArray, np
 
 __all__ = ["BLOCK", "LatencyHistogram", "Moments"]
 
@@ -16,7 +20,7 @@ __all__ = ["BLOCK", "LatencyHistogram", "Moments"]
 # 1/512 = 0.195 % wide, and needs no logarithm, so counts are equal on every platform.
 _SHIFT = 52 - 9
 _LOWEST_S = 2.0**-20  # 0.95 us; anything shorter is counted in the first bucket
-_FIRST = int(np.float64(_LOWEST_S).view(np.int64)) >> _SHIFT
+_FIRST: int = struct.unpack("=q", struct.pack("=d", _LOWEST_S))[0] >> _SHIFT
 BLOCK = 8192
 """So many values are sorted into the buckets at a time; sums are rounded once for each block."""
 
@@ -24,7 +28,7 @@ BLOCK = 8192
 class LatencyHistogram:
     """Counts in buckets of a constant relative width, with exact sums and extremes.
 
-    Adding a value costs a list append; NumPy sorts full blocks into buckets. From 1 us to an
+    Adding a value costs a list append; full blocks are sorted into buckets. From 1 us to an
     hour there are at most 16,400 buckets; those that hold anything take 12 bytes each, and one
     block of values is kept beside them.
 
@@ -43,8 +47,8 @@ class LatencyHistogram:
 
     def __init__(self, values: Iterable[float] = ()) -> None:
         self._buffer: list[float] = []
-        self._used: NDArray[np.int32] = np.zeros(0, np.int32)  # numbers of buckets, in order
-        self._counts: NDArray[np.int64] = np.zeros(0, np.int64)  # of each of these
+        self._used = array("i")  # numbers of buckets, in order
+        self._counts = array("q")  # of each of these
         self._count = 0
         self._sum = 0.0
         self._min = inf
@@ -72,9 +76,7 @@ class LatencyHistogram:
         if other._count == 0:
             return
         if self._count:
-            counts = np.zeros(max(self._used[-1], other._used[-1]) + 1, np.int64)
-            counts[other._used] = other._counts
-            self._take_in(counts)
+            self._take_in(dict(zip(other._used, other._counts, strict=True)))
         else:
             self._used, self._counts = other._used, other._counts
         self._count += other._count
@@ -94,26 +96,30 @@ class LatencyHistogram:
         """Sort the buffered values into the buckets."""
         if not self._buffer:
             return
-        values = np.array(self._buffer, dtype=np.float64)
-        low, high = float(values.min()), float(values.max())
-        if not (low >= 0.0 and high < inf):  # also true for NaN, which compares false
-            bad = next(value for value in self._buffer if not 0.0 <= value < inf)
-            raise ValueError(f"a latency must be a finite number of seconds >= 0, given {bad}")
-        bucket = (np.maximum(values, _LOWEST_S).view(np.int64) >> _SHIFT) - _FIRST
-        least = int(self._used[-1]) + 1 if self._count else 0
-        self._take_in(np.bincount(bucket, minlength=least))
+        values = self._buffer
+        low, high = min(values), max(values)
         # fsum rounds once, so sums depend neither on the order of a block nor on vector units.
-        self._sum += fsum(self._buffer)
+        total = fsum(values) if -inf < low and high < inf else nan
+        if not (low >= 0.0 and isfinite(total)):  # min and max may pass over NaN
+            bad = next(value for value in values if not 0.0 <= value < inf)
+            raise ValueError(f"a latency must be a finite number of seconds >= 0, given {bad}")
+        bits = memoryview(array("d", values)).cast("B").cast("q").tolist()
+        self._take_in(Counter(map(rshift, bits, repeat(_SHIFT))), _FIRST)
+        self._sum += total
         self._min = min(self._min, low)
         self._max = max(self._max, high)
-        self._count += len(self._buffer)
-        self._buffer.clear()
+        self._count += len(values)
+        values.clear()
 
-    def _take_in(self, counts: NDArray[np.int64]) -> None:
-        """Add counts of all buckets, as many as there are used ones at least."""
-        counts[self._used] += self._counts
-        self._used = np.flatnonzero(counts).astype(np.int32)
-        self._counts = counts[self._used]
+    def _take_in(self, counts: Mapping[int, int], first: int = 0) -> None:
+        """Add counts by bucket, of which ``first`` is the first and takes what is below it."""
+        total = dict(zip(self._used, self._counts, strict=True))
+        for bucket, count in counts.items():
+            place = bucket - first if bucket > first else 0
+            total[place] = total.get(place, 0) + count
+        used = sorted(total)
+        self._used = array("i", used)
+        self._counts = array("q", [total[bucket] for bucket in used])
 
     @property
     def count(self) -> int:
@@ -165,12 +171,12 @@ class LatencyHistogram:
             return self._min
         if rank == self._count - 1:
             return self._max
-        upto = np.cumsum(self._counts)
-        place = int(np.searchsorted(upto, rank, side="right"))
-        bucket, inside = int(self._used[place]), int(self._counts[place])
-        position = rank - int(upto[place]) + inside + 0.5
-        edges = _edges(np.array((bucket, bucket + 1)))
-        value = float(edges[0] + position / inside * (edges[1] - edges[0]))
+        upto = list(accumulate(self._counts))
+        place = bisect_right(upto, rank)
+        bucket, inside = self._used[place], self._counts[place]
+        position = rank - upto[place] + inside + 0.5
+        low, high = _edges((bucket, bucket + 1))
+        value = low + position / inside * (high - low)
         return min(max(value, self._min), self._max)
 
     def figures(self) -> dict[str, float]:
@@ -186,24 +192,26 @@ class LatencyHistogram:
     def buckets(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Lower edges in seconds and counts of the buckets that hold anything."""
         self._fold()
-        return _edges(self._used), self._counts.copy()
+        return np.array(_edges(self._used)), np.array(self._counts, np.int64)
 
     def cdf(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Points of the cumulative distribution: seconds, and the fraction not above them."""
         self._fold()
         if not self._count:
             return np.zeros(0), np.zeros(0)
-        seconds = np.concatenate(([self._min], np.minimum(_edges(self._used + 1), self._max)))
-        fraction = np.concatenate(([0.0], np.cumsum(self._counts) / self._count))
-        return seconds, fraction
+        upper = _edges([bucket + 1 for bucket in self._used])
+        seconds = [self._min, *(min(edge, self._max) for edge in upper)]
+        shares = [0.0, *(upto / self._count for upto in accumulate(self._counts))]
+        return np.array(seconds), np.array(shares)
 
     def __repr__(self) -> str:
         return f"LatencyHistogram(count={self.count}, mean_s={self.mean_s:.4g})"
 
 
-def _edges(bucket: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+def _edges(buckets: Sequence[int]) -> list[float]:
     """Lower edges in seconds of buckets given by number."""
-    return ((bucket.astype(np.int64) + _FIRST) << _SHIFT).view(np.float64)
+    bits = array("q", [(bucket + _FIRST) << _SHIFT for bucket in buckets])
+    return list(struct.unpack(f"={len(bits)}d", bits))
 
 
 class Moments:

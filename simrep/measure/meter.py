@@ -12,9 +12,7 @@ from math import inf
 from operator import add, sub
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from simrep.kernel.arrays import NDArray, np
 from simrep.kernel.clock import Clock
 from simrep.measure.counts import ClassCount, Latencies, NodeCount, error_of, error_texts
 from simrep.measure.histogram import LatencyHistogram

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, nan
 
-import numpy as np
-from numpy.typing import NDArray
+from simrep.kernel.arrays import NDArray, np
 
 __all__ = ["CommitSeries", "Series", "Stall"]
 

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from math import inf, isnan, nan
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from simrep.kernel.arrays import NDArray, np
 from simrep.measure.histogram import LatencyHistogram
 
 __all__ = ["ReadMeter", "StaleReads", "StaleRecord", "StaleSeries"]

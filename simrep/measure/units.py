@@ -7,8 +7,6 @@ from dataclasses import fields, is_dataclass
 from math import floor, isfinite, log10
 from typing import Any, overload
 
-import numpy as np
-
 __all__ = [
     "amount",
     "counted",
@@ -151,14 +149,12 @@ def plain(value: Any) -> Any:
     """The same in what JSON knows: dict, list, str, int, float, bool and None."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
+    if hasattr(value, "tolist"):  # an array, or a number out of one
+        return plain(value.tolist())
     if isinstance(value, float) and not isfinite(value):
         return None
     return value

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp, inf
+from math import exp, inf, log, log1p
 from typing import Any, Final, Literal, Self
-
-import numpy as np
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.deque import deque
@@ -57,8 +55,8 @@ class Jitter:
 
     def _of_logarithm(self) -> tuple[float, float]:
         """Standard deviation and mean of the logarithm of what is ``lognormal``."""
-        sigma2 = float(np.log1p((self.sd_s / self.mean_s) ** 2))
-        return sigma2**0.5, float(np.log(self.mean_s)) - sigma2 / 2
+        sigma2 = log1p((self.sd_s / self.mean_s) ** 2)
+        return sigma2**0.5, log(self.mean_s) - sigma2 / 2
 
     def draw(self) -> Draw:
         """The block-drawing function of this distribution."""
@@ -75,7 +73,7 @@ class Jitter:
         if self.kind == "lognormal":
             sigma, mu = self._of_logarithm()
             return lambda generator, size: generator.lognormal(mu, sigma, size)
-        samples = np.asarray(self.samples_s)
+        samples = self.samples_s
         return lambda generator, size: generator.choice(samples, size)
 
 

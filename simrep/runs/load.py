@@ -9,9 +9,7 @@ from itertools import pairwise
 from math import isfinite, nan
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
+from simrep.kernel.arrays import NDArray, np
 from simrep.kernel.clock import Clock
 from simrep.measure.confidence import mean_interval
 from simrep.measure.histogram import LatencyHistogram

@@ -8,9 +8,7 @@ from itertools import pairwise
 from math import inf, nan
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from simrep.kernel.arrays import NDArray, np
 from simrep.measure.attempts import Attempts
 from simrep.measure.histogram import LatencyHistogram
 from simrep.measure.spread import NEVER, NONE, Spread, spread_dict

@@ -11,16 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, inf, isfinite, log, sqrt
 from statistics import fmean, variance
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from simrep.contract.setup import Setup
 from simrep.kernel.streams import Streams
 from simrep.runs.model_error import ModelError, model_error, network_share
-from simrep.scenario.pack import Pack
+from simrep.scenario.pack import FitTable, Pack
 from simrep.scenario.prior import prior_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "CONFIDENCE",
@@ -72,12 +73,26 @@ class Uncertainty:
 
     # Costs, and traits of the machine as ``machine.TRAIT``, that the run takes from fits.
     names: tuple[str, ...]
-    covariance: NDArray[np.float64]  # of their logarithms, shape (names, names)
+    # Of each fit, which of its costs these are.
+    blocks: tuple[tuple[FitTable, tuple[int, ...]], ...]
     # Relative error of the model beyond the costs, as standard deviation of the logarithm.
     discrepancy: float
     freedom: float  # on how many cells that rests
     shared: bool = False  # all servers are on one machine
     rtt_s: float = 0.0  # the longest round trip
+
+    @property
+    def covariance(self) -> NDArray[np.float64]:
+        """Covariance of the logarithms of the costs, shape (names, names)."""
+        import numpy as np
+
+        covariance = np.zeros((len(self.names), len(self.names)))
+        first = 0
+        for fit, used in self.blocks:
+            end = first + len(used)
+            covariance[first:end, first:end] = fit.covariance()[np.ix_(used, used)]
+            first = end
+        return covariance
 
     def error(self, figure: str, latency_s: float) -> ModelError:
         """The error of the model in a figure of a run of this mean latency."""
@@ -93,6 +108,8 @@ class Uncertainty:
         """What the costs are multiplied with in a draw; the same for all runs of a pack."""
         if not self.names:
             return {}
+        import numpy as np
+
         generator = Streams(seed, number).generator("prediction/costs")
         logs = generator.multivariate_normal(
             np.zeros(len(self.names)), self.covariance, method="eigh", check_valid="ignore"
@@ -111,26 +128,20 @@ def uncertainty_of(setup: Setup) -> Uncertainty | None:
         return None
     last = {name: number for number, fit in enumerate(pack.fits) for name in fit.names}
     names: list[str] = []
-    blocks = []
+    blocks: list[tuple[FitTable, tuple[int, ...]]] = []
     for number, fit in enumerate(pack.fits):
-        used = [
+        used = tuple(
             position
             for position, name in enumerate(fit.names)
             if last[name] == number and _holds(setup, pack, name)
-        ]
+        )
         names += [fit.names[position] for position in used]
-        blocks.append(fit.covariance()[np.ix_(used, used)])
-    covariance = np.zeros((len(names), len(names)))
-    first = 0
-    for block in blocks:
-        end = first + len(block)
-        covariance[first:end, first:end] = block
-        first = end
+        blocks.append((fit, used))
     freedom = sum(fit.freedom for fit in pack.fits)
     squares = sum(fit.freedom * fit.discrepancy**2 for fit in pack.fits)
     return Uncertainty(
         tuple(names),
-        covariance,
+        tuple(blocks),
         sqrt(squares / freedom),
         freedom,
         setup.scenario.cluster.shared_host,

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import Any
 
-import numpy as np
-
+from simrep.kernel.arrays import np
 from simrep.measure.attempts import Attempts
 from simrep.measure.spread import NEVER, NONE, Spread, spread_dict
 

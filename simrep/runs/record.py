@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, fields
 from math import isnan, nan
 from typing import Any
 
-import numpy as np
-
 from simrep.contract.model import Degradation
+from simrep.kernel.arrays import np
 from simrep.kernel.timeline import Noted
 from simrep.measure.attempts import Attempts
 from simrep.measure.meter import Measurement
@@ -212,7 +211,7 @@ def _mean_rate(series: Series, from_s: float, to_s: float) -> float:
     """Commits per second between two times, as far as whole intervals tell; NaN if none do."""
     edges = series.edges_s
     inside = (edges[:-1] >= from_s - 1e-9) & (edges[1:] <= to_s + 1e-9)
-    if not np.any(inside):
+    if not inside.any():
         return nan
     return float(series.commits[inside].sum() / (inside.sum() * series.interval_s))
 

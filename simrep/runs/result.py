@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, fields
 from math import isfinite, nan
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
-import numpy as np
-
 from simrep.contract.registry import find_model
+from simrep.kernel.arrays import np
 from simrep.measure.breakdown import Breakdown
 from simrep.measure.confidence import mean_interval
 from simrep.measure.counts import ClassCount

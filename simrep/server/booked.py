@@ -5,8 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Any
 
-import numpy as np
-
+from simrep.kernel.arrays import np
 from simrep.server.host import Call, Host
 
 __all__ = ["BookedCores", "BookedThread"]
@@ -99,7 +98,7 @@ class BookedCores:
             summands = np.array(used)[order]
             summands[0] += host.busy_s
             # One after the other, as they would have been added.
-            host.busy_s = float(np.add.accumulate(summands)[-1])
+            host.busy_s = float(np.cumsum(summands)[-1])
 
     def run(self, seconds: float, call: Call, argument: Any = None) -> None:
         """Use a core now, as the first of the threads; see ``Host.run``."""

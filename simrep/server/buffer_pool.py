@@ -7,8 +7,7 @@ from functools import lru_cache
 from math import log
 from typing import Any, Final
 
-import numpy as np
-
+from simrep.kernel.arrays import np
 from simrep.kernel.clock import Clock, Event
 from simrep.kernel.queues import Fifo
 from simrep.kernel.streams import Stream

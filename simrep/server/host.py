@@ -6,11 +6,9 @@ from bisect import bisect_left
 from collections.abc import Callable
 from functools import reduce
 from itertools import accumulate
-from math import inf
+from math import inf, log1p
 from operator import add
 from typing import Any, Final
-
-import numpy as np
 
 from simrep.kernel.clock import Clock, Event
 from simrep.kernel.deque import deque
@@ -582,7 +580,7 @@ def _lognormal(streams: Streams | None, name: str, variation: float) -> Stream:
     """Factors of mean 1 and the given coefficient of variation."""
     if streams is None:
         raise ValueError("a host whose work varies needs streams to draw from")
-    sigma2 = float(np.log1p(variation**2))
+    sigma2 = log1p(variation**2)
     return streams.stream(
         f"host/{name}/work",
         lambda generator, size: generator.lognormal(-sigma2 / 2, sigma2**0.5, size),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log, pi, sqrt
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
+from simrep.kernel.arrays import NDArray, np
 from simrep.kernel.streams import Draw
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 __all__ = ["Distribution", "Keys"]
 
@@ -89,9 +90,13 @@ class Keys:
             return lambda _, size: np.full(size, first)
         if self.distribution == "gaussian":
             shape = self.iterations
-            return lambda generator, size: (
-                (generator.random((size, shape)).mean(axis=1) * rows).astype(np.int64) + first
-            )
+
+            def middling(generator: Generator, size: int) -> NDArray[np.int64]:
+                means = generator.random(size * shape).reshape(size, shape).mean(axis=1)
+                places: NDArray[np.int64] = (means * rows).astype(np.int64) + first
+                return places
+
+            return middling
         if self.distribution == "pareto":
             power = self._power
             return lambda generator, size: (
