@@ -5,9 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from itertools import accumulate, repeat
 from operator import itemgetter
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from simrep.kernel.arrays import np
 from simrep.modelling import LockTable, Parts, Stage
 
 from .group import GroupMember
@@ -365,12 +364,14 @@ class QuietNode(SharingNode):
         if until > first:
             self._enqueued = planned[until - 1][4].verdict
             enqueued_s = list(map(_ENQUEUED, planned))[first:until]
-            fetched_s = np.array(list(map(_FETCHED, planned)))
-            side: Literal["left", "right"] = "right" if self._fetch_first else "left"
-            fetched = fetched_s.searchsorted(enqueued_s, side)
-            lengths = np.arange(first + 1, until + 1) - fetched
-            self.recv_queue_sum += int(lengths.sum())
-            self.recv_queue_max = max(self.recv_queue_max, int(lengths.max()))
+            fetched_s = list(map(_FETCHED, planned))
+            place = bisect_right if self._fetch_first else bisect_left
+            lengths = [
+                position - place(fetched_s, enqueued)
+                for position, enqueued in enumerate(enqueued_s, first + 1)
+            ]
+            self.recv_queue_sum += sum(lengths)
+            self.recv_queue_max = max(self.recv_queue_max, *lengths)
         ended = bisect_left(planned, now, key=_ENDED)
         if ended:
             self._last = planned[ended - 1][4].verdict
@@ -383,12 +384,13 @@ class QuietNode(SharingNode):
         stage.visits += begun
         self._flushing += self._groups[:begun]
         del self._groups[:begun]
-        groups_s = np.array(self._flushing)
-        flushed_s = groups_s + self._fsync_s
-        ended = int(flushed_s.searchsorted(now))
-        # One after the other, as they would have been added.
-        seconds = np.append(stage.busy_s, flushed_s[:ended] - groups_s[:ended])
-        stage.busy_s = float(np.cumsum(seconds)[-1])
+        ended = 0
+        for group_s in self._flushing:
+            flushed_s = group_s + self._fsync_s
+            if flushed_s >= now:
+                break
+            stage.busy_s += flushed_s - group_s
+            ended += 1
         del self._flushing[:ended]
 
     @property

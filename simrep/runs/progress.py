@@ -151,6 +151,7 @@ def watched(label: str = "", *, bar: bool = False, quiet: bool = False) -> Itera
     if outer is not None:
         yield outer
         return
+    quiet = quiet or sys.platform == "emscripten"  # there are no threads in a page
     work = Work()
     token = _WORK.set(work)
     over = Event()
