@@ -235,7 +235,7 @@ class _Backup(_Work):
             self._lock.end()
         if self._told.desync:
             self._desync.end()
-        self._note("backup-ends")
+        self._note("backup-ends", self._told.name or self._told.path)
 
 
 class _TableChange(_Work):

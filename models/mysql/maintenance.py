@@ -197,4 +197,4 @@ class _Backup:
         if self._told.locks != "none":
             self._stops.unlock(self._freeze)
             self._note("resumed")
-        self._note("backup-ends")
+        self._note("backup-ends", self._told.name or self._told.path)

@@ -80,7 +80,7 @@ _HOW = dict.fromkeys(
     ("aborted", "ddl-ends", "ddl-fails", "procedure-does", "procedure-stops"), ": {how}"
 )
 _HOW |= dict.fromkeys(("refused", "locked", "ddl-begins", "ddl-answers"), " {how}")
-_HOW |= {"unlocked": ""}
+_HOW |= dict.fromkeys(("unlocked", "backup-ends"), "")
 
 
 @dataclass(frozen=True, slots=True)

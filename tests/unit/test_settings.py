@@ -11,7 +11,7 @@ from simrep.runs.replication import Replication, simulate
 
 SLOW = {"apply_us": 4000.0, "apply_row_us": 0.0}
 FOUR = {"wsrep_applier_threads": 4}
-CLOSED = {"threads": 16, "nodes": ["n1"]}
+CLOSED = {"threads": 16, "nodes": ["n1"], "think_time_ms": 8.0}  # at most 2,000 per second
 FLOW = "group_replication_flow_control_"
 THREE: dict[str, Any] = {"nodes": ["n1", "n2", "n3"]}
 
