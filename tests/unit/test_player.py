@@ -19,6 +19,7 @@ from simrep.show.player.columns import HOLE, Texts, kind_of
 from simrep.show.player.document import document
 from simrep.why.recording import record
 from tests.hostile_names import HOSTILE
+from tests.own_models import install
 
 MODELS = ["galera", "group_replication", "semisync", "asynchronous", "standalone"]
 
@@ -102,6 +103,29 @@ def test_a_chosen_transaction_is_told_as_its_explanation_tells_it(model):
     assert (told.started_s, told.ended_s) == (found.started_s, found.ended_s)
     labels = [recording.messages[place].label for place in told.critical]
     assert labels == [one.label for one in found.messages if one.critical]
+
+
+def test_a_model_of_ones_own_is_played(monkeypatch):
+    install(monkeypatch, quorum="tests.quorum_model:Quorum")
+    content = document(record(scenario("quorum")))
+    assert len(content["transactions"]["started"]) > 10
+    assert content["messages"]["kinds"]
+    assert set(content["steps"]["node"]) == {1, 2}  # of the first node there are stages
+
+
+@pytest.mark.slow
+def test_a_drill_has_a_run_of_each_fault_that_was_played():
+    slowly = scenario("semisync", workload={"threads": 1, "think_time_ms": 500})
+    found = simrep.drill(slowly, faults=["pause writer 5 s"], replications=1, limit_s=10.0)
+    (cell,) = found.cells
+    page = Page(found.player().html())
+    ((name, content),) = page.runs.items()
+    assert name == content["title"] == "pause writer 5 s"
+    (band,) = content["bands"]
+    assert (band["kind"], band["until"] - band["at"]) == ("paused", 50_000_000)
+    # The run is that of the outcome: writes were away for as long.
+    longest_s = max(end - begin for begin, end in content["quiet"]) * content["tick_s"]
+    assert longest_s == pytest.approx(cell.outcomes[cell.typical].rto_s, abs=0.6)
 
 
 def test_messages_are_about_the_transactions_that_they_carry():
