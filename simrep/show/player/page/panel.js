@@ -196,7 +196,7 @@ class Panel {
       element(button, "span", "name", stage.name);
       const bar = element(button, "span", "bar");
       const fill = element(bar, "canvas");
-      fill.style.left = `${(100 * (stage.began - started)) / total}%`;
+      fill.style.left = `min(calc(100% - 2px), ${(100 * (stage.began - started)) / total}%)`;
       fill.style.width = `max(2px, ${(100 * (stage.ended - stage.began)) / total}%)`;
       fill.width = 400;
       fill.height = 12;
