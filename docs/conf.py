@@ -72,7 +72,7 @@ def contents(name: str, text: str) -> str:
     found = []
     for section in re.split(r"^## ", "\n" + text, flags=re.MULTILINE):
         caption = section.partition("\n")[0]
-        pages = [f"{title} <{path}>" for title, path in _PAGE.findall(section)]
+        pages = list(dict.fromkeys(f"{title} <{path}>" for title, path in _PAGE.findall(section)))
         if pages:
             options = [":hidden:", *([f":caption: {caption}"] if caption else [])]
             found += ["", "```{toctree}", *options, "", *pages, "```"]

@@ -13,11 +13,16 @@
 # %% [markdown]
 # # 1. A first what-if
 #
-# Three database servers replicate synchronously. One of them is to move to another region. What will
-# a commit cost, and how much will the cluster still commit?
+# Three database servers replicate synchronously, and one moves to another region. What will a
+# commit cost, and how much will the cluster still commit? simrep simulates the cluster message by
+# message. Run the cells from top to bottom (Shift+Enter), then move the sliders.
 #
-# You need no cluster for that: simrep simulates one, message by message. Run the cells from top to
-# bottom (Shift+Enter), then move the sliders.
+# **Write down your guess.** The far server is 20 ms away (round trip), and sixteen clients write.
+# How long does half of the commits take? How long do 95 %? By how much do faster processors and
+# disks shorten them?
+#
+# *For teachers.* 45 minutes: guesses, the run and its stages, the sliders in class. 90 minutes: the
+# better machines, then the exercise in pairs.
 
 # %%
 import simrep
@@ -49,8 +54,9 @@ interval_s = 0.1
 """)
 
 # %% [markdown]
-# Four tables: the product and its nodes, the network, the load. `n1` and `n2` are 0.5 ms apart, `n3` has
-# a round trip of 20 ms. Sixteen clients write at `n1`, 500 transactions in all, as sysbench does it.
+# The tables describe the product and its nodes, the network and the load. `n1` and `n2` are 0.5 ms
+# apart, `n3` has a round trip of 20 ms. Sixteen clients write at `n1`, 500 transactions in all,
+# like sysbench.
 
 # %%
 result = simrep.run(scenario)
@@ -61,16 +67,17 @@ print(
 result.plot()
 
 # %% [markdown]
-# **What you see.** No commit is faster than the round trip to the far node: Galera commits when *all* nodes
-# are known to have the transaction. Some take two round trips. (One far node is the best case. When all nodes are
-# equally far from each other, the floor is one and a half round trips, as notebook 7 shows.) Where does the time go?
+# **Compare with your guess.** No commit is faster than the round trip to the far node: Galera
+# commits when *all* nodes are known to have the transaction. Some take two round trips. (One far
+# node is the best case. When all nodes are equally far from each other, the floor is one and a half
+# round trips, as notebook 7 shows.) Where does the time go?
 
 # %%
 print(result.breakdown())
 
 # %% [markdown]
-# Not to processors, not to disks: `order` and `send window` are waiting for the network, and whoever waits for a row
-# lock waits for another one's commit. Better machines would change little. Is that so?
+# Not to processors, not to disks: `order` and `send window` wait for the network, and a wait for a
+# row lock is a wait for another commit. Would better machines help?
 
 # %%
 faster = scenario.replace(
@@ -93,8 +100,9 @@ change.plot()
 # %% [markdown]
 # ## Now you
 #
-# Move the round trip to 100 ms and watch the curve move to the right. Then add threads: which of the two
-# figures, latency or throughput, can you buy back? Then the send window (notebook 3 explains it).
+# Move the round trip to 100 ms and watch the curve move to the right. Then add threads: which of
+# the two figures, latency or throughput, can you buy back? Then the send window (notebook 3
+# explains it).
 
 # %%
 simrep.explore(
@@ -118,14 +126,15 @@ simrep.explore(
 # %% [markdown]
 # ## What you have learned
 #
-# - The floor of every commit is the network's: one round trip to a single far node, one and a half where all nodes
-#   are equally far from each other.
-# - Throughput is clients divided by latency: more clients make up for the distance, faster machines do
-#   not.
+# - The network sets the floor of every commit: one round trip to a single far node, one and a half
+#   where all nodes are equally far from each other.
+# - Throughput is clients divided by latency: more clients make up for the distance, faster machines
+#   do not.
 #
-# **Try yourself.** Change the scenario: `model = "group_replication"`, then `model = "semisync"`, both with
-# `version = "mysql-8.4"`. The slider `send window` has to go: it is a setting of Galera. Who waits for the far node, and
-# who does not? Then describe [your own cluster](../docs/howto/describe-your-cluster.md).
+# **Try yourself.** Change the scenario: `model = "group_replication"`, then `model = "semisync"`,
+# both with `version = "mysql-8.4"`. Remove the slider `send window`, a setting of Galera. Who waits
+# for the far node, and who does not? Then describe [your own
+# cluster](../docs/howto/describe-your-cluster.md).
 #
 # The solution is in the folded cell below.
 

@@ -13,8 +13,15 @@
 # %% [markdown]
 # # 2. Five published experiments, measured and simulated
 #
-# Does the simulation predict what others have measured? A simulation is worth what its predictions are worth. Five
-# experiments that others have published ship with simrep: what they measured stands beside what the simulation says.
+# Does the simulation predict the measurements of others? Five published experiments ship with
+# simrep: this notebook shows their figures beside the simulation.
+#
+# **Write down your guess.** 500 inserts on three nodes, one of which sends everything 100 ms late:
+# how long do they take with one thread? With 64? And how far off will the simulation be, in per
+# cent: over the WAN, and where processors decide?
+#
+# *For teachers.* 45 minutes: guesses, the first experiment, the worst cells. 90 minutes: all five,
+# then a discussion: which cells were fitted, and which figure would you trust?
 
 # %%
 import json
@@ -29,15 +36,16 @@ for name in [*WAN, "streaming-large-transaction"]:
     print(f"{name:27} {simrep.load_dataset(name).definition.source}")
 
 # %% [markdown]
-# `semisync-wan` and `semisync-wan-single` are figures of one article, `semisync-wan-p95` is a reader's comment on it. The
-# fifth experiment, `group-replication-overview`, is below: it is published as ratios and differences.
-# (`simrep.datasets()` names all that ship, those measured for this project too.)
+# `semisync-wan` and `semisync-wan-single` are figures of one article, `semisync-wan-p95` is a
+# reader's comment on it. The fifth experiment, `group-replication-overview`, is published as ratios
+# and differences (below). `simrep.datasets()` names all shipped ones, also those measured for this
+# project.
 #
 # ## Concurrency over a WAN (Percona, 2017)
 #
-# Three nodes of Percona XtraDB Cluster and of MySQL Group Replication; what one node sends is
-# delayed by 50 or 100 ms. How long do 500 inserts take with 1 to 64 threads? The costs of the machines
-# are fitted to the cells *without* added delay (open points). The filled points are predictions.
+# Three nodes of Percona XtraDB Cluster and of MySQL Group Replication; one node sends everything 50
+# or 100 ms late. How long do 500 inserts take with 1 to 64 threads? The costs of the machines are
+# fitted to the cells *without* added delay (open points). The filled points are predictions.
 
 # %%
 concurrency = simrep.reproduce("wan-concurrency", replications=1)
@@ -60,8 +68,9 @@ worst[["system", "threads", "egress_delay_ms", "measured", "predicted", "relativ
 #
 # ## Galera and semi-synchronous replication over a WAN (Percona, 2012, and a comment of 2017)
 #
-# One client, for the time of a single insert. `semisync-wan` is the throughput of 32 clients: hundreds of thousands of
-# transactions, which [the scoreboard](../docs/validation/semisync-wan.md) shows.
+# One client, for the time of a single insert. `semisync-wan` is the throughput of 32 clients:
+# hundreds of thousands of transactions, shown on [the
+# scoreboard](../docs/validation/semisync-wan.md).
 
 # %%
 rows = []
@@ -74,9 +83,10 @@ pd.concat(rows, ignore_index=True)[columns]
 # %% [markdown]
 # ## A large transaction by the size of its fragments (Codership, 2021); Group Replication beside one server (MySQL, 2016)
 #
-# To simulate these two takes minutes: two million rows in one transaction, and up to nine servers with
-# hundreds of clients. Here are the figures of the [scoreboard](../docs/validation/index.md), which
-# `make scoreboard` computes in the same way. They are files of the checkout, so from here on this notebook needs one.
+# These two take minutes to simulate: two million rows in one transaction, and up to nine servers
+# with hundreds of clients. Here are the figures of the [scoreboard](../docs/validation/index.md),
+# which `make scoreboard` computes in the same way. They are files of the checkout, so from here on
+# this notebook needs one.
 
 # %%
 here = Path.cwd()
@@ -114,20 +124,22 @@ columns = ["workload", "mode", "members", "quantity", "low", "high", "predicted"
 pd.DataFrame([row | row["factors"] for row in found]).reindex(columns=columns)
 
 # %% [markdown]
-# The last one is the weak spot: what a server with forty clients does on twenty cores rests on costs that
-# the article does not tell. Where the network decides, predictions are good; where processors do, they are
-# as good as what is known of the processors.
+# The last one is the weak spot: forty clients on twenty cores rest on costs that the article does
+# not tell. Where the network decides, predictions are good. Where processors do, they are as good
+# as the known costs of the processors.
 #
 # ## What you have learned
 #
-# - The costs were fitted without a WAN, but for one fsync (`semisync-wan`), and the number of appliers was chosen with
-#   cells of 64 threads in view ([Accuracy](../docs/explanation/accuracy.md) tells all of it). What happens over a WAN
-#   follows from the protocol.
-# - Fitted and predicted cells are told apart everywhere, here and in the scoreboard. Ask for that wherever
-#   somebody shows you a model that fits.
+# - The costs were fitted without a WAN, except for one fsync (`semisync-wan`), and the number of
+#   appliers was chosen with cells of 64 threads in view
+#   ([Accuracy](../docs/explanation/accuracy.md) has all of it). The behaviour over a WAN follows
+#   from the protocol.
+# - Fitted and predicted cells are told apart everywhere, here and on the scoreboard. Ask for that
+#   wherever somebody shows you a model that fits.
 #
-# **Try yourself.** Predict before you look: `simrep.load_dataset("wan-concurrency").cells` has what was
-# measured. How long should 500 inserts take with one thread and 100 ms? And with 64 threads?
+# **Try yourself.** `simrep.load_dataset("wan-concurrency").cells` has the measurements. Calculate
+# the time of 500 inserts with one thread and 100 ms by hand, then with 64 threads. Where is your
+# formula wrong?
 #
 # The solution is in the folded cell below.
 

@@ -13,9 +13,15 @@
 # %% [markdown]
 # # 3. Why concurrency hides latency, and what the EVS window does
 #
-# A commit over a WAN takes a round trip, 80 ms here. So a cluster does a dozen commits per second? One client
-# does. This notebook shows how 64 clients do more than six hundred, which limit they meet, and why twice as many get
-# only a third more.
+# A commit over a WAN takes a round trip, 80 ms here. How can a cluster still do more than six
+# hundred commits per second? Which limit do its clients meet, and why do twice as many get only a
+# third more?
+#
+# **Write down your guess.** How many commits per second do 1, 16, 64 and 128 clients do? Does a
+# single commit get slower when others are under way, and by how much?
+#
+# *For teachers.* 45 minutes: guesses, threads and windows, the film of one slow commit. 90 minutes:
+# the slowest twentieth, the third round trip, the exercise.
 
 # %%
 import simrep
@@ -57,17 +63,18 @@ windows = {
 # %% [markdown]
 # ## Threads and windows
 #
-# Transactions do not have to wait for each other: while one is on its way, others can be as well. The EVS
-# window limits how many sequence numbers may be under way in the whole cluster: by default 4, and 2 for a message
-# that meets an empty queue.
+# Transactions do not wait for each other: many can be on their way. The EVS window limits the
+# sequence numbers under way in the whole cluster: by default 4, and 2 for a message that meets an
+# empty queue.
 
 # %%
 found = simrep.sweep(scenario, {"workload.threads": [1, 4, 16, 64, 128], "window": windows}, seed=2)
 found.plot(of="throughput_tps")
 
 # %% [markdown]
-# Up to 64, four times the threads make nearly four times the throughput (the axis of the threads grows by factors):
-# throughput = clients / latency, which is Little's law. With 128 and the default window the latency has grown too.
+# **Compare with your guess.** Up to 64, four times the threads make nearly four times the
+# throughput (the axis of the threads grows by factors): throughput = clients / latency, Little's
+# law. With 128 and the default window the latency has grown, too.
 
 # %%
 for point in found.points:
@@ -82,8 +89,8 @@ for point in found.points:
 # %% [markdown]
 # ## What the window costs
 #
-# Latency does *not* stay. With the small window some transactions take two round trips: they come
-# while the window is used up, wait until an answer arrives, and only then set out on their own round trip.
+# Latency does *not* stay. With the small window some transactions take two round trips: they find
+# the window used up, wait until an answer arrives, and only then set out on their own round trip.
 
 # %%
 found.plot(of="latency_s.p95")
@@ -102,8 +109,8 @@ small.plot()
 # %% [markdown]
 # ## One slow commit, seen from within
 #
-# Time runs to the right, each line is a node, each arrow a message. Look where the transaction waits before its
-# own message leaves.
+# Time runs to the right, each line is a node, each arrow a message. Look where the transaction
+# waits before its own message leaves.
 
 # %%
 slow = simrep.explain(busy, txn="p95", seed=2)
@@ -119,8 +126,8 @@ print(slow)
 slow.animate(seconds=3)
 
 # %% [markdown]
-# Was that one an exception? Here are the slowest twentieth of all, and what they waited for beyond the floor of
-# the network:
+# Was it an exception? Here is the slowest twentieth of all, and its waits beyond the floor of the
+# network:
 
 # %%
 tail = simrep.explain_tail(busy, share=0.05, seed=2)
@@ -130,8 +137,9 @@ tail.plot()
 # %% [markdown]
 # ## A third round trip
 #
-# With 128 threads so many writesets leave together that the others cannot apply them at once. Their receive queues grow
-# beyond `gcs.fc_limit`, and flow control stops the sender: its *stop* and *continue* travel as far as any message.
+# With 128 threads so many writesets leave together that the others cannot apply them at once. Their
+# receive queues grow beyond `gcs.fc_limit`, and flow control stops the sender: its *stop* and
+# *continue* travel as far as any message.
 
 # %%
 crowd = scenario.replace({"workload.threads": 128})
@@ -154,19 +162,21 @@ for name, changed in {
     )
 
 # %% [markdown]
-# A longer queue takes away the third round trip. Larger windows take away the second one and with it the third: writesets
-# leave when they come, not in one heap.
+# A longer queue takes away the third round trip. Larger windows take away the second one and with
+# it the third: writesets leave when they come, not in one heap.
 #
 # ## What you have learned
 #
 # - Concurrency hides latency: throughput grows with the clients, and nobody's commit gets faster.
-# - The window decides who takes one round trip and who takes two. Larger windows take away the second one.
+# - The window decides who takes one round trip and who takes two. Larger windows take away the
+#   second one.
 # - Too many clients for the window meet flow control, which costs a third one.
 #
-# **Try yourself.** How large does the window have to be for 16 threads? Try 8/4, 16/8, 32/16. With the default window,
-# do 100 threads commit more than 128, or less? Then let the clients insert 1,000 rows each
-# (`"workload.class": [{"rows": 1000}]`): large writesets travel in pieces, and the window bites again.
-# [Plan threads and windows](../docs/howto/plan-threads-and-windows.md) has the recipe.
+# **Try yourself.** How large does the window have to be for 16 threads? Try 8/4, 16/8, 32/16. With
+# the default window, do 100 threads commit more than 128, or less? Then let the clients insert
+# 1,000 rows each (`"workload.class": [{"rows": 1000}]`): large writesets travel in pieces, and the
+# window bites again. [Plan threads and windows](../docs/howto/plan-threads-and-windows.md) has the
+# recipe.
 #
 # The solution is in the folded cell below.
 

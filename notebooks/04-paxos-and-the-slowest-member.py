@@ -13,8 +13,15 @@
 # %% [markdown]
 # # 4. Paxos, quorum and the slowest member
 #
-# MySQL Group Replication decides by majority. So a slow member in the minority should delay nobody. It does,
-# nevertheless. Why?
+# MySQL Group Replication decides by majority. So a slow member in the minority should delay nobody.
+# It does, nevertheless. Why?
+#
+# **Write down your guess.** Two members are 0.4 ms apart, the third is 60 ms away. How long does a
+# commit take when a near member writes? When the far one writes? Does a larger group make commits
+# slower?
+#
+# *For teachers.* 45 minutes: guesses, the film of one round, the layouts. 90 minutes: a single
+# leader, larger groups, the exercise.
 
 # %%
 import simrep
@@ -49,11 +56,11 @@ print(f"half of the commits take up to {1e3 * one.latency_s['p50']:.1f} ms")
 assert one.latency_s["p50"] > 0.060
 
 # %% [markdown]
-# `n1` and `n2` are a majority, 0.4 ms apart, and a commit takes 60 ms all the same. Look at the messages of
-# one commit: *accept* goes to all, *ack* comes back from a majority at once, and the value is decided.
-# But before it is **delivered**, every earlier place in the order has to be decided or given up (*skip*), and
-# a member's places can only be given up by that member. (In the picture `n2` is 10 ms away and `n3` 40 ms: with 0.4 ms
-# *accept* and *learn* would lie on one another.)
+# `n1` and `n2` are a majority, 0.4 ms apart, and a commit takes 60 ms all the same. Look at the
+# messages of one commit: *accept* goes to all, *ack* comes back from a majority at once, and the
+# value is decided. But before it is **delivered**, every earlier place in the order has to be
+# decided or given up (*skip*), and only its owner can give up a place. (In the picture `n2` is 10
+# ms away and `n3` 40 ms: with 0.4 ms *accept* and *learn* would lie on one another.)
 
 # %%
 apart = scenario.replace(
@@ -77,8 +84,8 @@ commit.animate(seconds=4)
 #
 # ## Who is slow matters, and who writes
 #
-# Deciding takes a round trip to the nearest majority, delivering takes the skip of the farthest member. A writer on
-# the far side pays both.
+# Deciding takes a round trip to the nearest majority, delivering takes the skip of the farthest
+# member. A writer on the far side pays both.
 
 # %%
 layouts = {
@@ -118,13 +125,13 @@ from simrep.show.plot.breakdown import plot_breakdowns
 plot_breakdowns({name: result.breakdown() for name, result in led.items()})
 
 # %% [markdown]
-# The far member now lags behind by what it cannot apply in time, and whoever reads there reads the past. That
-# is the price; [consistency levels](../docs/howto/tune-group-replication.md) ask it back.
+# The far member now lags behind by its backlog, and readers there read the past. [Consistency
+# levels](../docs/howto/tune-group-replication.md) remove the staleness at the old price.
 #
 # ## Larger groups
 #
-# The median commit by the size of the group, all members 20 ms apart: a larger majority costs nothing as long as all
-# are equally far.
+# The median commit by the size of the group, all members 20 ms apart: a larger majority costs
+# nothing as long as all are equally far.
 
 # %%
 equal = {"name": "All members 20 ms apart", "network.path": [], "network.rtt_ms": 20}
@@ -143,9 +150,10 @@ sizes.plot(of="latency_s.p50")
 # - A majority decides, but the slowest member bounds the delivery, unless there is a single leader.
 # - Put the writer where the majority is; a far writer pays two round trips.
 #
-# **Try yourself.** Put the third member into the same site and a fourth and a fifth 60 ms away. Who is
-# the majority now? Then `model = "galera"` with `version = "mariadb-11.8"` for the first layout: one round trip
-# too, but for another reason ([which product](../docs/explanation/group-replication.md)).
+# **Try yourself.** Put the third member into the same site and a fourth and a fifth 60 ms away. Who
+# is the majority now? Then `model = "galera"` with `version = "mariadb-11.8"` for the first layout:
+# one round trip too, but for another reason ([which
+# product](../docs/explanation/group-replication.md)).
 #
 # The solution is in the folded cell below.
 

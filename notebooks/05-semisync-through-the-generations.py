@@ -13,9 +13,16 @@
 # %% [markdown]
 # # 5. Semi-synchronous replication through the generations
 #
-# "A commit waits until a replica has received it." Every generation of MySQL and MariaDB has
-# done that, and 32 clients over the same line commit ten times a second with one of them and three hundred times
-# with another. How can that be? What has changed is who waits behind whom.
+# "A commit waits until a replica has received it." Every generation of MySQL and MariaDB does that.
+# Yet 32 clients over the same line commit ten times a second with one version and three hundred
+# times with another. How can that be?
+#
+# **Write down your guess.** The replica is a WAN away. How many commits per second does one client
+# do, with the oldest and with the newest version? And 32 clients? Whose fault is the difference:
+# the network's, the disk's, or a thread's?
+#
+# *For teachers.* 45 minutes: guesses, the rates, the stages. 90 minutes: the wait point and hot
+# rows, several replicas, the exercise.
 
 # %%
 import simrep
@@ -55,12 +62,14 @@ assert rate["mysql-5.5", 32] < 1.2 * rate["mysql-5.5", 1]  # one transaction per
 assert rate["mysql-8.4", 32] > 20 * rate["mysql-8.4", 1]  # clients share round trips
 
 # %% [markdown]
-# **With one client all are equal**: a round trip is a round trip. With many clients:
+# **Compare with your guess.** With one client all are equally fast: a round trip is a round trip.
+# With many clients the queues differ:
 #
-# - **MySQL 5.5 and 5.6**: the thread that sends also reads the reply, before it sends the next transaction. One
-#   transaction per round trip, however many clients there are.
-# - **From MySQL 5.7 on** a thread of its own reads replies, and those who commit together wait together.
-# - **MariaDB** does it in its own way: a group that waits holds up the one after the next, for up to a second round
+# - **MySQL 5.5 and 5.6**: the thread that sends also reads the reply, before it sends the next
+#   transaction. One transaction per round trip, whatever the number of clients.
+# - **From MySQL 5.7 on** a separate thread reads replies, and transactions that commit together
+#   wait together.
+# - **MariaDB** differs: a waiting group holds up the one after the next, for up to a second round
 #   trip. Clients that come together, as here, do not notice.
 #
 # ## Where the time goes
@@ -77,10 +86,10 @@ plot_breakdowns({version: result.breakdown() for version, result in shown.items(
 # %% [markdown]
 # ## Before or after the commit: the wait point
 #
-# `AFTER_SYNC` waits before the storage engine commits, `AFTER_COMMIT` after it. With `AFTER_SYNC` nobody
-# reads what a crash may still lose, and rows stay locked while the transaction waits. If everybody
-# wants the same row, that is the difference between one update per round trip and one per
-# client.
+# `AFTER_SYNC` waits before the storage engine commits, `AFTER_COMMIT` after it. With `AFTER_SYNC`
+# nobody reads a commit that a crash may still lose, and rows stay locked during the wait. If
+# everybody wants the same row, `AFTER_SYNC` does one update per round trip, and `AFTER_COMMIT` one
+# per client.
 
 # %%
 POINT = "cluster.options.rpl_semi_sync_source_wait_point"
@@ -111,8 +120,8 @@ plot_breakdowns({name: result.breakdown() for name, result in points.items()})
 # %% [markdown]
 # ## Who is waited for
 #
-# Of several replicas the fastest one decides, and not the slowest as with Galera. A second replica nearby takes
-# the distance out of the commit, and the far one follows when it can.
+# Of several replicas the fastest decides, not the slowest as with Galera. A second replica nearby
+# takes the distance out of the commit, and the far one follows when it can.
 
 # %%
 three = scenario.replace(
@@ -136,9 +145,9 @@ for wait in (1, 2):
 # - With many clients the version matters as much as the distance.
 # - `AFTER_SYNC` protects readers and pays with hot rows; `AFTER_COMMIT` the other way round.
 #
-# **Try yourself.** What is lost if the source crashes? Read
-# [Semi-synchronous replication](../docs/explanation/semi-synchronous.md#what-a-crash-loses). Then let
-# the clients of MySQL 5.6 write ten rows per transaction instead of one: what does that do to rows per second?
+# **Try yourself.** Which transactions are lost if the source crashes? Read [Semi-synchronous
+# replication](../docs/explanation/semi-synchronous.md#what-a-crash-loses). Then let the clients of
+# MySQL 5.6 write ten rows per transaction instead of one: how do rows per second change?
 #
 # The solution is in the folded cell below.
 

@@ -13,8 +13,16 @@
 # %% [markdown]
 # # 6. Too big a bite: streaming replication
 #
-# Every night somebody updates a whole table in one transaction. A Galera cluster replicates it at its commit, as
-# one writeset, and everybody else waits until the other nodes have applied it. How long, and what helps?
+# Every night somebody updates a whole table in one transaction. A Galera cluster replicates it at
+# its commit, as one writeset, and everybody else waits until the other nodes have applied it. How
+# long, and which remedy is there?
+#
+# **Write down your guess.** When does the stall of the others begin: when the update begins, when
+# it commits, or when its client has the answer? Whom does it stop? Which size of fragment is best:
+# the smallest, the largest, or one in between?
+#
+# *For teachers.* 45 minutes: guesses, the run and its marks, the causes. 90 minutes: fragments, all
+# sizes, the exercise.
 
 # %%
 import simrep
@@ -51,8 +59,9 @@ whole = simrep.run(scenario, seed=1)
 whole.plot()
 
 # %% [markdown]
-# The marks: it begins, is replicated as soon as it is executed, its client gets the answer (commit), and the last node has
-# it (end). The others stand still twice: for a moment while it is replicated, and longer *after* the answer.
+# The marks: it begins, is replicated as soon as it is executed, its client gets the answer
+# (commit), and the last node has it (end). The others stand still twice: for a moment while it is
+# replicated, and longer *after* the answer.
 
 # %%
 bite = whole.scheduled["nightly"]
@@ -63,7 +72,7 @@ print(
 assert bite.stall_s >= 0.2
 
 # %% [markdown]
-# ## What blocked whom
+# ## Who blocked whom
 
 # %%
 stall = simrep.explain_stall(scenario, seed=1)
@@ -71,13 +80,13 @@ print(*stall.sentences(), sep="\n")
 stall.plot()
 
 # %% [markdown]
-# The other node applies it, and meanwhile its queue fills up until flow control stops the cluster. (500 ms are from one
-# commit to the next; the 0.4 s above are whole intervals of 0.1 s.)
+# The other node applies it, and meanwhile its queue fills up until flow control stops the cluster.
+# (500 ms are from one commit to the next; the 0.4 s above are whole intervals of 0.1 s.)
 #
 # ## Smaller bites
 #
-# Streaming replication (Galera 4) replicates a transaction in fragments while it executes. The others commit
-# between them. Each fragment costs the large transaction a turn of the group.
+# Streaming replication (Galera 4) replicates a transaction in fragments while it executes. The
+# others commit between them. Each fragment costs the large transaction a turn of the group.
 
 # %%
 streamed = simrep.run(scenario.replace({SIZE: 50_000}), seed=1)
@@ -92,8 +101,8 @@ streamed.plot()
 # %% [markdown]
 # ## Which size?
 #
-# Small fragments cost time, large ones hold up the others again. All sizes on one grid, and three
-# criteria: the longest stall, the slowdown of the large transaction, and what is left of the payload.
+# Small fragments cost time, large ones hold up the others again. All sizes on one grid, with three
+# criteria: the longest stall, the slowdown of the large transaction, and the remaining payload.
 
 # %%
 tried = [3_200, 10_000, 32_000, 100_000, 1_000_000, 10_000_000]
@@ -108,13 +117,13 @@ assert sizes.recommended
 # %% [markdown]
 # ## What you have learned
 #
-# - A large transaction is not slow because it is large; it is everybody else who pays.
-# - Fragments in the middle of the range help both. Small ones slow down the large transaction; one as large as the
-#   transaction helps nobody.
+# - A large transaction is not slow because it is large; everybody else pays.
+# - Fragments in the middle of the range help both. Small ones slow down the large transaction; one
+#   as large as the transaction helps nobody.
 #
-# **Try yourself.** Put the second node 40 ms away (`network.rtt_ms`): which sizes are still recommended? Then
-# schedule the update on the `table` that the payload writes to, and see who waits for whom.
-# [Large transactions](../docs/explanation/large-transactions.md) tells why.
+# **Try yourself.** Put the second node 40 ms away (`network.rtt_ms`): which sizes are still
+# recommended? Then schedule the update on the `table` that the payload writes to, and see who waits
+# for whom. [Large transactions](../docs/explanation/large-transactions.md) gives the reasons.
 #
 # The solution is in the folded cell below.
 

@@ -13,8 +13,16 @@
 # %% [markdown]
 # # 7. Conflicts and hot rows
 #
-# Everybody may write everywhere, says the brochure. What happens when two nodes write the same row at
-# the same time? And why does a counter that everybody increments get slower with distance, even with one writer?
+# Everybody may write everywhere, says the brochure. What happens when two nodes write the same row
+# at the same time? And why does a counter that everybody increments get slower with distance, even
+# with one writer?
+#
+# **Write down your guess.** Eight clients at two nodes update one of 10 rows each time: how many of
+# a hundred attempts fail? And with 1,000 rows? How many increments per second does one counter get
+# at 20 ms, with 4 and with 64 clients?
+#
+# *For teachers.* 45 minutes: guesses, conflicts by rows, one writer. 90 minutes: distance, the hot
+# row, retries, the exercise.
 
 # %%
 import simrep
@@ -51,7 +59,7 @@ warmup_s = 1
 ROWS = "workload.class.0.keys.rows"
 
 # %% [markdown]
-# Four clients at each of two nodes, 20 ms apart, update one row per transaction. How many rows there are
+# Four clients at each of two nodes, 20 ms apart, update one row per transaction. The number of rows
 # decides how often two of them meet.
 
 # %%
@@ -69,8 +77,8 @@ failed = {point.labels[ROWS]: point.mean("aborted") for point in found.points}
 assert failed[10] > 10 * failed[1000]
 
 # %% [markdown]
-# And the distance? The longer a commit takes, the more others it can meet. But clients that wait for their commits write
-# less often. Eight clients, and 50 transactions a second whatever they take:
+# And the distance? A longer commit can meet more others. But clients that wait for their commits
+# write less often. Eight clients, and 50 transactions a second whatever they take:
 
 # %%
 loads = {
@@ -89,14 +97,14 @@ for label, load in loads.items():
 assert share["50 per second", 80] > 3 * share["50 per second", 5]
 
 # %% [markdown]
-# **First ordered wins.** Both transactions execute without knowing of each other. At their commit the group orders
-# them, and all nodes find alike that the second one has written a row that the first one changed: it fails, and its
-# client sees a deadlock error.
+# **First ordered wins.** Both transactions execute without knowing of each other. At their commit
+# the group orders them, and all nodes find alike that the second one has written a row that the
+# first one changed: it fails, and its client sees a deadlock error.
 #
 # ## One writer only
 #
-# The same clients, all at `n1`. Nobody fails now; clients wait for the row lock instead, and a lock is held
-# until the commit, for a round trip at least.
+# The same clients, all at `n1`. Nobody fails now; clients wait for the row lock instead, and a lock
+# is held until the commit, for a round trip at least.
 
 # %%
 from simrep.show.plot.breakdown import plot_breakdowns
@@ -116,9 +124,10 @@ plot_breakdowns({name: result.breakdown() for name, result in results.items()})
 # %% [markdown]
 # ## The hot row
 #
-# One row for all: it is updated once per commit latency, whatever the number of clients, and no setting of the
-# group communication helps. Among three nodes that are equally far from each other a commit of Galera takes one and
-# a half round trips ([why](../docs/explanation/group-communication.md)).
+# One row for all: it is updated once per commit latency, whatever the number of clients, and no
+# setting of the group communication helps. Among three nodes that are equally far from each other a
+# commit of Galera takes one and a half round trips
+# ([why](../docs/explanation/group-communication.md)).
 
 # %%
 hot = few.replace({"name": "One writer, one row", ROWS: 1, "workload.nodes": ["n1"]})
@@ -135,12 +144,12 @@ for point in counter.points:
         assert rate <= 1.02 * bound
 
 # %% [markdown]
-# "About", because a few commits more or less fall into the five seconds that are counted.
+# "About", because a few commits more or less fall into the five counted seconds.
 #
 # ## Retries, and another product
 #
-# Galera's server repeats a statement that commits by itself (`wsrep_retry_autocommit`), so the client sees fewer
-# errors. Group Replication in multi-primary mode finds conflicts in the same way.
+# Galera's server repeats a statement that commits by itself (`wsrep_retry_autocommit`), so the
+# client sees fewer errors. Group Replication in multi-primary mode finds conflicts in the same way.
 
 # %%
 writers = {
@@ -168,12 +177,13 @@ for name, one in writers.items():
 # ## What you have learned
 #
 # - Writers on several nodes: conflicts become errors. One writer: they become waits.
-# - The distance makes waits longer. The share of conflicts stays with a given number of clients, who slow down as well,
-#   and grows with a given rate of transactions.
+# - The distance makes waits longer. The share of conflicts stays with a given number of clients,
+#   who slow down as well, and grows with a given rate of transactions.
 # - A hot row is updated once per commit latency. Move the counter out of the database, or split it.
 #
-# **Try yourself.** Send clients of the same rows to the same node (a `[[workload.group]]` for each node, with a `class`
-# whose table is its own): what remains of the conflicts? How many rows does it take at 80 ms until less than 1 % fail?
+# **Try yourself.** Send clients of the same rows to the same node (a `[[workload.group]]` for each
+# node, with a `class` whose table is its own): which conflicts remain? How many rows does it take
+# at 80 ms until less than 1 % fail?
 #
 # The solution is in the folded cell below.
 

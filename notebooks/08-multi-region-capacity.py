@@ -13,9 +13,16 @@
 # %% [markdown]
 # # 8. Capacity planning for a multi-region deployment
 #
-# The shop goes to Europe. 300 orders per second have to go through, and 95 % of them within a quarter of a
-# second. When a region is lost, the others shall go on by themselves, and no answered order may be missing. Which
-# product, which layout, how many connections? This notebook comes to a decision.
+# The shop goes to Europe. 300 orders per second have to go through, and 95 % of them within a
+# quarter of a second. When a region is lost, the others shall go on by themselves, and no answered
+# order may be missing. Which product, which layout, how many connections?
+#
+# **Write down your guess.** Which products meet all of it: Galera, Group Replication,
+# semi-synchronous, asynchronous? How many connections does the best one need? Which matters more,
+# processors or distance?
+#
+# *For teachers.* 45 minutes: guesses, the ranking, the price of safety. 90 minutes: connections,
+# distance, sensitivity, and each group defends another decision.
 
 # %%
 import simrep
@@ -48,9 +55,10 @@ OBJECTIVE = "tps>=240,p95<=250ms"
 # %% [markdown]
 # ## Which product?
 #
-# Three regions, and clients that write in Virginia. Published round trips between the regions are known. No run shows
-# what a lost region costs, so `durability` is a part of the objective of its own: `keeps-data` asks that nothing
-# answered is lost with the region that writes, `goes-on` that the other regions take orders without an operator besides.
+# Three regions, and clients that write in Virginia. Published round trips between the regions are
+# known. No run shows the loss of a region, so `durability` is a separate part of the objective.
+# `keeps-data` asks that no answered order is lost with the writing region; `goes-on` asks besides
+# that the other regions take orders without an operator.
 
 # %%
 answer = simrep.plan(
@@ -73,8 +81,8 @@ answer.plot()
 # %% [markdown]
 # ## What does safety cost?
 #
-# Candidates that are not durable enough fail, whatever their figures are. Here are those that would be faster, and what
-# each of them would lose with Virginia:
+# Candidates that are not durable enough fail, whatever their figures are. These would be faster,
+# with their losses if Virginia fails:
 
 # %%
 for ranked in answer.ranked:
@@ -85,7 +93,8 @@ for ranked in answer.ranked:
 # %% [markdown]
 # ## How many connections?
 #
-# The fewest with which the chosen product does it. Clients, not processors, make up for the distance.
+# The fewest connections with which the chosen product meets the objective. Clients, not processors,
+# make up for the distance.
 
 # %%
 connections = simrep.plan(
@@ -144,14 +153,13 @@ print(f"Measure first: {matters.effects[0].path}")
 # %% [markdown]
 # ## What you have learned
 #
-# - Ask the inverse question: not what a cluster does, but which one does what you need.
-# - Look at what an answer rests on: measure what is at the top of the last picture, and leave the rest.
+# - Ask the inverse question: which cluster meets my needs?
+# - Look at the foundations of an answer: measure the top of the last picture, and leave the rest.
+# - The loss of a region is no figure of a run. It belongs to the objective, and it decides.
 #
-# - What a lost region costs is no figure of a run. It belongs to the objective, and it decides.
-#
-# **Try yourself.** Let clients write in all three regions (`writes` takes a list). Who meets the objective now? And
-# how much gcache does an outage of four hours need? Only Galera has one.
-# [Ask the inverse question](../docs/howto/plan-a-cluster.md) has the other questions.
+# **Try yourself.** Let clients write in all three regions (`writes` takes a list). Who meets the
+# objective now? And how much gcache does an outage of four hours need? Only Galera has one. [Ask
+# the inverse question](../docs/howto/plan-a-cluster.md) has the other questions.
 #
 # The solution is in the folded cell below.
 

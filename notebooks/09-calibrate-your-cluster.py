@@ -13,12 +13,21 @@
 # %% [markdown]
 # # 9. Calibrate on your own cluster
 #
-# How does the simulation know your machines? Where the network decides, defaults are good enough. Where processors and
-# disks do, it has to be told. Two ways: read what your server says of itself, and fit costs to a few measurements without a WAN.
+# How does the simulation know your machines? Where the network decides, defaults are good enough.
+# Where processors and disks do, it has to be told. Two ways: read your server's own counters, and
+# fit costs to a few measurements without a WAN.
+#
+# **Write down your guess.** Which of these can counters tell: the statements of a transaction, the
+# bytes of a row, the time of a statement on a processor? And how many runs does a fit of two costs
+# need: 2, 6 or 60?
+#
+# *For teachers.* 45 minutes: guesses, the scenario from counters, the what-if. 90 minutes: the fit,
+# its judgement by unseen cells, the exercise with the class's own servers.
 #
 # ## From `my.cnf` and counters
 #
-# Usually you save them on your server (`SHOW GLOBAL STATUS` twice, some minutes apart). These are made up.
+# Usually you save them on your server (`SHOW GLOBAL STATUS` twice, some minutes apart). These are
+# made up.
 
 # %%
 import shutil
@@ -70,9 +79,9 @@ done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=T
 print((work / "mine.toml").read_text())
 
 # %% [markdown]
-# Values that were read have a comment that says where. Is it the load that the counters tell of? And what
-# if the nodes move 10 ms apart? (Arrivals are random: with 750 of them in five seconds, up to 10/s more or less is
-# chance.)
+# A comment beside each value names its source. Is it the load of the counters? And what if the
+# nodes move 10 ms apart? (Arrivals are random: with 750 of them in five seconds, up to 10/s more or
+# less is chance.)
 
 # %%
 mine = simrep.load(work / "mine.toml").replace({"run.duration_s": 5})
@@ -86,9 +95,10 @@ simrep.run(mine.replace({"network.rtt_ms": 10})).plot()
 # %% [markdown]
 # ## Fit costs to measurements
 #
-# Counters cannot tell what a statement costs. Some runs of a load tool with different numbers of threads can. A dataset
-# is a folder: the measurements, the scenario, and a definition that connects them. This one ships with simrep: three
-# nodes of MariaDB on a machine of two cores, 500 inserts with 1 to 64 threads, with and without a delay.
+# Counters cannot tell the cost of a statement. Some runs of a load tool with different numbers of
+# threads can. A dataset is a folder: the measurements, the scenario, and a definition that connects
+# them. This one ships with simrep: three nodes of MariaDB on a machine of two cores, 500 inserts
+# with 1 to 64 threads, with and without a delay.
 
 # %%
 folder = work / "galera-rig"
@@ -100,8 +110,8 @@ for cell in measured[:4]:
 print(f"... {len(measured)} cells in all")
 
 # %% [markdown]
-# Costs are fitted to the cells *without* a delay. (Two costs and one replication, to be quick; the fit that ships has
-# eight costs.) Below the figures stands which of them the cells really tell.
+# Costs are fitted to the cells *without* a delay. (Two costs and one replication, to be quick; the
+# shipped fit has eight costs.) Below the figures stand the costs that the cells really tell.
 
 # %%
 fitted = simrep.fit(
@@ -116,7 +126,8 @@ for estimate in fitted.estimates:
 print(*fitted.remarks(), sep="\n")
 
 # %% [markdown]
-# A fit is judged by what it has not seen. The costs go into the scenario, and the cells with 50 ms are predicted:
+# Judge a fit by cells that it has not seen. The costs go into the scenario, and the cells with 50
+# ms are predicted:
 
 # %%
 rig = folder / "galera.toml"
@@ -135,13 +146,14 @@ assert errors.median() < 15
 # %% [markdown]
 # ## What you have learned
 #
-# - A scenario of your own server takes a minute, and says of values that were read where they are from.
-# - A few runs of a load tool without a WAN fit the costs; measurements with a delay are kept to judge.
+# - A scenario of your own server takes a minute, and names the source of each value.
+# - A few runs of a load tool without a WAN fit the costs; measurements with a delay are kept to
+#   judge.
 #
 # **Try yourself.** Take your own `my.cnf` and counters ([Start from your
 # server](../docs/howto/start-from-your-server.md)), then your own measurements ([Fit your
-# machine](../docs/howto/fit-your-machine.md)). `simrep calibrate FOLDER --write` writes the pack for you, with how
-# sure each cost is.
+# machine](../docs/howto/fit-your-machine.md)). `simrep calibrate FOLDER --write` writes the pack
+# for you, with the certainty of each cost.
 #
 # The solution is in the folded cell below.
 

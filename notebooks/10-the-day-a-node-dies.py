@@ -13,8 +13,16 @@
 # %% [markdown]
 # # 10. The day a node dies
 #
-# A replicated database is bought for the day on which something breaks. Three nodes of Galera stand in one room. Two of
-# them take orders, the third serves reports. On a Tuesday its process is killed. What happens to the two others?
+# A replicated database is bought for the day on which something breaks. Three nodes of Galera stand
+# in one room. Two of them take orders, the third serves reports. On a Tuesday its process is
+# killed. What happens to the two others?
+#
+# **Write down your guess.** For how long do the two others take no orders: 0, 1, 5 or 10 seconds?
+# Is it longer when the machine loses power? When the node is cut off by a switch? And how long with
+# Group Replication, if a secondary dies, and if the primary dies?
+#
+# *For teachers.* 45 minutes: guesses, the crash and its six seconds, four ways to lose a node. 90
+# minutes: the cut-off node, Group Replication, the drill, the exercise.
 
 # %%
 import warnings
@@ -66,11 +74,11 @@ crash = simrep.run(scenario, seed=1, replications=3)
 crash.plot()
 
 # %% [markdown]
-# Clients of the dead node learn at once that their connection is gone. The others wait: nobody else has failed, and yet
-# nobody commits for six seconds.
+# Clients of the dead node learn at once that their connection is gone. The others wait: nobody else
+# has failed, and yet nobody commits for six seconds.
 #
-# Most people expect five seconds, because `evs.suspect_timeout` is 5 s, or none, because the connections were closed at
-# once. Ask five runs:
+# **Compare with your guess.** Most people expect five seconds, because `evs.suspect_timeout` is 5
+# s, or none, because the connections were closed at once. Ask three runs:
 
 # %%
 seen = crash.faults["crash"]
@@ -81,14 +89,15 @@ print(f"commits again after {seen.primary_s.low:.2f} to {seen.primary_s.high:.2f
 # %% [markdown]
 # ## Where do six seconds come from?
 #
-# Each node looks at its time stamps every half second. Whoever looks first tells the others. They look for themselves
-# half a second later, and tell it with the next repetition of their join message, which comes every second.
+# Each node looks at its time stamps every half second. The first to look tells the others. They
+# look for themselves half a second later, and tell it with the next repetition of their join
+# message, which comes every second.
 
 # %%
 simrep.explain_stall(scenario, seed=1)
 
 # %% [markdown]
-# And message by message, from the first suspicion to the new primary component:
+# Message by message, from the first suspicion to the new primary component:
 
 # %%
 crash.explain_fault("crash").plot()
@@ -117,8 +126,9 @@ print(f"frozen for 8 s       {stall_s('pause', until_s=12):5.2f} s")
 # %% [markdown]
 # ## The cut-off node
 #
-# A node that is cut off lives. It answers reads, until it notices that it is alone; then it refuses. A COMMIT that waits
-# on it fails with error 1180. The client does not know what became of it: the majority may have it.
+# A cut-off node lives. It answers reads until it notices that it is alone; then it refuses. A
+# COMMIT that waits on it fails with error 1180, and the client does not know the outcome: the
+# majority may have it.
 
 # %%
 apart = scenario.replace(
@@ -135,8 +145,8 @@ switch
 # %% [markdown]
 # ## The way back
 #
-# The switch works again at 14 s. The node comes back by itself, and that stops the writers once more: the group has to
-# form a view with it. Then a donor sends what it has missed (IST).
+# The switch works again at 14 s. The node comes back by itself, and this stops the writers once
+# more: the group has to form a view with it. Then a donor sends the missing writesets (IST).
 
 # %%
 print(switch.timeline())
@@ -144,7 +154,8 @@ print(switch.timeline())
 # %% [markdown]
 # ## The same day with Group Replication
 #
-# The room is the same, the product is another one. All orders go to n1, the primary. Again the process of n3 is killed.
+# The room is the same, the product is another one. All orders go to n1, the primary. Again the
+# process of n3 is killed.
 
 # %%
 group = scenario.replace(
@@ -165,13 +176,13 @@ for name, from_s, to_s, seen in secondary.faults.phases["crash"].parts():
 secondary.plot()
 
 # %% [markdown]
-# Nobody stops, and everybody becomes slow. A dead member still owns its places in the total order. Each time the others
-# come to such a place, they wait for two timers before they agree that nothing is there (a dot in the lower picture). Each
-# client commits once meanwhile.
+# Nobody stops, and everybody becomes slow. A dead member still owns its places in the total order.
+# Each time the others come to such a place, they wait for two timers before they agree that nothing
+# is there (a dot in the lower picture). Each client commits once meanwhile.
 #
-# And when the primary dies? Most people add the 5 s of the detector and the 5 s of `member_expel_timeout`, and expect
-# ten seconds. But the thread that looks at suspicions runs every 15 s, and a shorter timeout changes nothing, unless it
-# is 0:
+# And when the primary dies? Most people add the 5 s of the detector and the 5 s of
+# `member_expel_timeout`, and expect ten seconds. But the thread that looks at suspicions runs every
+# 15 s, and a shorter timeout changes nothing, unless it is 0:
 
 # %%
 primary = group.replace({"fault.crash.node": "n1"})
@@ -183,14 +194,15 @@ for timeout_s in (0, 1, 5, 15, 16):
     print(f"{timeout_s:2} s: {crash.elected[0]} takes writes after {crash.writable_s.median:.1f} s")
 
 # %% [markdown]
-# [When Group Replication breaks](../docs/explanation/when-group-replication-breaks.md) tells the rest: minorities, frozen
-# and silent members, and why a killed member that returns makes the others slow once more.
+# [When Group Replication breaks](../docs/explanation/when-group-replication-breaks.md) has the
+# rest: minorities, frozen and silent members, and why a killed member that returns makes the others
+# slow once more.
 #
 # ## The drill
 #
-# A fire brigade does not wait for the fire. Kill the node that takes the orders, then cut its site off from the two
-# others, with four products, once each. Orders go to the next server when one answers with an error. Sources with
-# replicas have Orchestrator, which looks after them.
+# A fire brigade does not wait for the fire. Kill the node that takes the orders, then cut its site
+# off from the two others, with four products, once each. Orders go to the next server after an
+# error. Orchestrator looks after sources with replicas.
 
 # %%
 shop = simrep.load(
@@ -215,26 +227,27 @@ print(drill)
 drill.plot()
 
 # %% [markdown]
-# Read the errors: 2013 is a connection that was lost, 2003 one that was refused, 1290 a server that takes no writes. A
-# client that knows only the first loses its orders on the way to a new source.
+# Read the errors: 2013 is a lost connection, 2003 a refused one, 1290 a server that takes no
+# writes. A client that handles only the first loses its orders on the way to a new source.
 #
-# Galera and Group Replication refuse what a site alone asks for. The asynchronous source goes on for its clients as if
-# nothing had happened: nobody stops, and nobody has a second copy of what they order. All faults, and what the columns
-# mean: [the drill](../docs/reference/drill.md). Which product, then? [Choose by what you may
-# lose](../docs/howto/choose-by-what-you-may-lose.md).
+# Galera and Group Replication refuse the requests of a lone site. The asynchronous source goes on
+# for its clients as if nothing had happened: nobody stops, and nobody has a second copy of their
+# orders. All faults and columns: [the drill](../docs/reference/drill.md). The choice of a product:
+# [Choose by what you may lose](../docs/howto/choose-by-what-you-may-lose.md).
 #
 # ## What you have learned
 #
-# - A crash stops all writers of a Galera cluster for about six seconds. A closed connection does not shorten that.
+# - A crash stops all writers of a Galera cluster for about six seconds. A closed connection does
+#   not shorten that.
 # - A node that comes back stops them again.
-# - Group Replication goes on without a secondary, at one commit per client and quarter of a second, for 21 seconds.
-#   Without its primary it stops for as long.
-# - What was answered is not lost. What was not answered may be there all the same.
-# - Which product is the right one shows when things break: play it before.
+# - Group Replication goes on without a secondary, at one commit per client and quarter of a second,
+#   for 21 seconds. Without its primary it stops for as long.
+# - An answered transaction is not lost. One without an answer may be there all the same.
+# - Failures show which product fits: play them before.
 #
-# **Try yourself.** A colleague proposes `evs.suspect_timeout = PT3S`. How much shorter is the stall after a crash? And
-# what does a network that stutters for 3.2 s do then? [When Galera breaks](../docs/explanation/when-galera-breaks.md)
-# tells which timer decides what.
+# **Try yourself.** A colleague proposes `evs.suspect_timeout = PT3S`. How much shorter is the stall
+# after a crash? And how does the cluster then react to a network that stutters for 3.2 s? [When
+# Galera breaks](../docs/explanation/when-galera-breaks.md) explains the timers.
 #
 # The solution is in the folded cell below.
 

@@ -13,17 +13,17 @@
 # %% [markdown]
 # # 11. A maintenance window
 #
-# It is Sunday, four in the morning. The shop has few customers, and you have a list: a new column, a backup, an upgrade
-# of every server. Which of it will the customers notice?
+# It is Sunday, four in the morning. The shop has few customers, and you have a list: a new column,
+# a backup, an upgrade of every server. Which of them will the customers notice?
 #
-# Write down your guess for each of these four before you go on. How long do orders stand still
+# **Write down your guess** for each of these four. How long do orders stand still
 #
 # 1. while an `ALTER TABLE` of 300,000 rows runs,
 # 2. while the same statement runs node by node (`wsrep_OSU_method = RSU`),
 # 3. while a backup holds `FLUSH TABLES WITH READ LOCK` on one node for five seconds,
 # 4. while all three servers are restarted one after the other?
 #
-# *For teachers.* 45 minutes: the guesses, parts 1 and 2, the table at the end. 90 minutes: all parts and both exercises.
+# *For teachers.* 45 minutes: the guesses, parts 1 and 2. 90 minutes: all parts and both exercises.
 
 # %%
 import warnings
@@ -79,7 +79,8 @@ shop
 # %% [markdown]
 # ## 1. A new column
 #
-# The statement is issued on n2 and changes the table of the orders. The invoices are in another table.
+# The statement is issued on n2 and changes the table of the orders. The invoices are in another
+# table.
 
 # %%
 column = {
@@ -104,8 +105,8 @@ stalls("new column", toi)
 toi.plot()
 
 # %% [markdown]
-# Everybody stands still, also those who write to another table. The statement is a part of the total order: it holds the
-# place at which a node commits, on every node, for as long as the node works on it.
+# Everybody stands still, also writers of another table. The statement is a part of the total order:
+# it holds the place at which a node commits, on every node, while the node works on it.
 #
 # Now node by node. The statement is local, and its node leaves flow control meanwhile:
 
@@ -115,12 +116,12 @@ stalls("new column", rsu)
 print(rsu.timeline())
 
 # %% [markdown]
-# Only clients of n2 wait. The price is that n2 falls behind, that you do it three times, and that the old and the new
-# definition have to get along with each other in between.
+# Only clients of n2 wait. The price: n2 falls behind, you do it three times, and the old and the
+# new definition have to get along in between.
 #
 # ## 2. A backup
 #
-# A tool locks all tables of n3, where nobody writes. Does that matter to anybody?
+# A tool locks all tables of n3, where nobody writes. Who notices?
 
 
 # %%
@@ -135,8 +136,9 @@ for what in ("lock-tables", "flush-tables-with-read-lock"):
     stalls("backup", locked(what))
 
 # %% [markdown]
-# `LOCK TABLES` lets the queue of n3 grow, and after `gcs.fc_limit` writesets n3 stops the whole cluster. `FLUSH TABLES WITH
-# READ LOCK` takes n3 out of flow control first, so that the others go on. n3 has to catch up afterwards:
+# `LOCK TABLES` lets the queue of n3 grow, and after `gcs.fc_limit` writesets n3 stops the whole
+# cluster. `FLUSH TABLES WITH READ LOCK` takes n3 out of flow control first, so the others go on. n3
+# has to catch up afterwards:
 
 # %%
 locked("flush-tables-with-read-lock").plot()
@@ -144,8 +146,8 @@ locked("flush-tables-with-read-lock").plot()
 # %% [markdown]
 # ## 3. Every server, one after the other
 #
-# An operator shuts down one node, works on it for five seconds, starts it, waits until it has caught up, and takes the
-# next one. Clients turn to the next server when theirs has gone.
+# An operator shuts down one node, works on it for five seconds, starts it, waits until it has
+# caught up, and takes the next one. Clients turn to the next server when theirs has gone.
 
 # %%
 upgrade = shop.replace(
@@ -163,8 +165,8 @@ rolled
 rolled.plot()
 
 # %% [markdown]
-# Each node stops the others when it comes back, since the group has to form a view with it. Compare that with your
-# fourth guess.
+# Each node stops the others when it comes back, because the group has to form a view with it.
+# Compare this with your fourth guess.
 #
 # ## What you have learned
 #
@@ -178,7 +180,8 @@ rolled.plot()
 # 1. The table has three million rows. Does `kind = "instant"` save the night?
 # 2. How many writesets may n3 be behind before it stops the others? Set `gcs.fc_limit` to 1000 and lock its tables again.
 #
-# [Change a table](../docs/howto/change-a-table.md) has the other products. The solutions are in the folded cell below.
+# [Change a table](../docs/howto/change-a-table.md) has the other products. The solutions are in the
+# folded cell below.
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
 # An instant change stops nobody for longer than a few commits take. A longer queue delays the stop: of three nodes, each

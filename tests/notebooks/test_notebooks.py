@@ -80,6 +80,11 @@ def test_a_notebook_is_short_asks_and_invites(name):
     assert "?" in texts[0]
     assert "## What you have learned" in texts[-1]
     assert "**Try yourself.**" in texts[-1]
+    assert "**Write down your guess" in texts[0]
+    for plan in ("*For teachers.* 45 minutes: ", " 90 minutes: "):
+        assert plan in " ".join(texts[0].split())
+    assert notebook.cells[-1].metadata["jupyter"]["source_hidden"]
+    assert "hide-cell" in notebook.cells[-1].metadata["tags"]
     for text in texts:
         for link in LINK.findall(text):
             assert (ROOT / "notebooks" / link).exists(), link
