@@ -9,7 +9,10 @@ from __future__ import annotations
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-__all__ = ["main"]
+__all__ = ["READY", "main"]
+
+READY = "answers checks"
+"""What it prints when it does."""
 
 _GIVES_UP_S = 10
 _SYNCED = "4"
@@ -45,7 +48,10 @@ def main() -> None:
         def log_message(self, *_: object) -> None:
             """Checks are no news."""
 
-    ThreadingHTTPServer((address, int(port)), Check).serve_forever()
+    server = ThreadingHTTPServer((address, int(port)), Check)
+    sys.stdout.write(f"{READY}\n")
+    sys.stdout.flush()
+    server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from simrep.rig.clustercheck import READY
 from simrep.rig.errors import RigError
 from simrep.rig.mark import ENVIRONMENT
 from simrep.rig.processes import end, start
@@ -120,10 +121,20 @@ class Proxy:
 
     def _start(self) -> None:
         environment = {**os.environ, **ENVIRONMENT}
+        logs: list[Path] = []
         for node in self._cluster.nodes:
             program = [sys.executable, "-m", "simrep.rig.clustercheck", str(node.socket)]
             argv = node.host.in_network([*program, node.host.address, str(CHECK_PORT)])
-            self._checks.append(start(argv, self._log, environment))
+            log = self._log.with_name(f"check-{node.name}.log")
+            log.unlink(missing_ok=True)
+            self._checks.append(start(argv, log, environment))
+            logs.append(log)
+        # One check without an answer takes a server out at first: clients would find another one.
+        patience = time.monotonic() + _READY_S
+        while not all(log.exists() and READY in log.read_text(encoding="utf-8") for log in logs):
+            if time.monotonic() > patience:
+                raise RigError("the programs that answer the checks of HAProxy do not start")
+            time.sleep(0.1)
         servers = {node.name: node.host.address for node in self._cluster.nodes}
         text = configuration(self._table, servers, f"{self._host.inside}/{_SOCKET}")
         (self._host.outside / _FILE).write_text(text, encoding="utf-8")
@@ -142,10 +153,14 @@ class Proxy:
         from simrep.rig.transactions import USER
 
         with suppress(pymysql.MySQLError, OSError):
-            pymysql.connect(
+            session = pymysql.connect(
                 unix_socket=str(self.socket), user=USER, password=USER, connect_timeout=2
-            ).close()
-            return True
+            )
+            with session, session.cursor() as cursor:
+                cursor.execute("select @@server_id")
+                return bool(
+                    cursor.fetchone() == (1,)
+                )  # the first server, which is to take the writes
         return False
 
     def __exit__(self, *_: object) -> None:
