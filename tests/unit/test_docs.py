@@ -354,7 +354,18 @@ def test_names_that_moved_work_for_one_more_release(name):
         assert getattr(simrep, name) is not None
 
 
-_RIG = ("measure", "predict", "blind", "status", "write", "verify", "list", "check", "relay", "base")
+_RIG = (
+    "measure",
+    "predict",
+    "blind",
+    "status",
+    "write",
+    "verify",
+    "list",
+    "check",
+    "relay",
+    "base",
+)
 
 
 def test_the_command_reference_names_every_command_and_option():
