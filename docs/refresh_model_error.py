@@ -1,6 +1,6 @@
 """Write simrep/runs/model_error.toml from the predictions of the scoreboard.
 
-``python docs/refresh_model_error.py``: how far predicted figures of three datasets were off, by
+``python docs/refresh_model_error.py``: how far predicted figures of some datasets were off, by
 what decides them, so that nine in ten lie within 1.64 times the error. Intervals of all other
 datasets are judged by it. Nothing is simulated: it takes seconds.
 """
@@ -22,11 +22,15 @@ from simrep.runs.prediction import factors_of
 
 DOCS = Path(__file__).parent
 TARGET = DOCS.parent / "simrep" / "runs" / "model_error.toml"
-REFERENCES = ("concurrency", "durability", "sysbench-4-vcores")
+REFERENCES = (
+    "concurrency", "durability",  # one machine for all servers
+    "sysbench-4-vcores", "tpcc-4-vcores", "tpcc-40-cores", "openstack-galera", "group-commit",
+)  # fmt: skip
 KINDS = ("whole", "p50", "p95", "p99")
 HEAD = """# How far predictions were off where they were compared with real clusters: standard
 # deviations of the logarithm of predicted over measured, by what decides the figure. Cells of
-# concurrency, durability and sysbench-4-vcores; written by docs/refresh_model_error.py.
+# concurrency and durability (network, shared) and of the datasets of separate machines (own);
+# written by docs/refresh_model_error.py.
 """
 CONFIDENCE = 0.9
 

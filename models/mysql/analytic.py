@@ -183,7 +183,8 @@ class ServerForm(NodesForm):
         costs = self._server_costs
         if not self._server_options.sync_binlog:
             return 0.0
-        return self._fsync_s(size) + costs.switch_us * _US + self.wake_s(node)
+        journal_s = (costs.switch_us + costs.journal_us) * _US
+        return self._fsync_s(size) + journal_s + self.wake_s(node)
 
     def _commit(self, node: int, pace: Pace) -> tuple[Step, ...]:
         costs = self._server_costs

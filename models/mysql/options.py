@@ -300,6 +300,11 @@ class ServerCosts(ClientCosts):
         description="CPU of an fsync beside that: system call, file system, driver; together they "
         "are what a test of the disk tells",
     )
+    journal_us: Annotated[Microseconds, prior.JOURNAL] = Field(
+        0.0,
+        description="second write of an fsync that makes a file longer, as each of the binary log "
+        "does: that of the journal of the file system. 0: it is part of fsync_us",
+    )
     disk_mb_per_s: Annotated[Speed, prior.DISK] = Field(
         500.0, description="sequential write bandwidth of the disk"
     )

@@ -158,6 +158,7 @@ class QuietAppliers(Appliers):
             and type(server.disk) is Disk
             and type(server.hooks) is BinlogHooks
             and server.log_bin
+            and not server.binlog.journal_s
             and options.commit_pipeline == "mysql-5.7"
             and options.binlog_order_commits
             and not options.binlog_group_commit_sync_delay

@@ -176,6 +176,7 @@ class MysqlServer:
             write_s=costs.binlog_write_us * _US,
             switch_s=self.switch_s,
             bytes_per_s=1e9 / costs.binlog_byte_ns if costs.binlog_byte_ns else float("inf"),
+            journal_s=costs.journal_us * _US,
         )
         self.hooks = hooks or BinlogHooks()
         self.commit_s = costs.commit_us * _US

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from simrep.kernel.clock import Clock
 from simrep.kernel.pace import Pace
 from simrep.kernel.queues import Fifo
-from simrep.kernel.streams import Streams
+from simrep.kernel.streams import Stream, Streams
 from simrep.kernel.timeline import Timeline
 from simrep.kernel.trace import Trace
 from simrep.kernel.watch import Watch
@@ -37,6 +37,7 @@ class NodeTraits:
     costs: Mapping[str, Any] = field(default_factory=dict)  # by name of the field
     clock: Clock | None = None  # by which it sets its timers, if its process may be stopped
     syncs: Pace | None = None  # of its fsyncs, if that is another than full speed
+    disk_variation: float = 0.0  # coefficient of variation of what its disk takes
     options: Mapping[str, Any] = field(default_factory=dict)  # by name of the field
 
 
@@ -84,6 +85,8 @@ class Cluster:
         The share of them that has all other accesses (``cluster.hot_share``).
     pools : dict of int to BufferPool
         Those that nodes have, made by ``buffer_pool``.
+    disk_noises : dict of str to Stream
+        By what factors the time of an I/O differs, made by ``disk`` and ``buffer_pool``.
     operations : collection of str
         Words of what operators will do: those of ``OperationTable.what``.
     history_s : float
@@ -116,6 +119,7 @@ class Cluster:
     data_bytes: float = 10e9
     hot_share: float = 0.2
     pools: dict[int, BufferPool] = field(default_factory=dict)
+    disk_noises: dict[str, Stream] = field(default_factory=dict)
     arbitrators: Collection[int] = ()
     ways: Ways | None = None
     quiet: Collection[int] = ()
@@ -165,7 +169,8 @@ class Cluster:
                 f"node/{name}",
                 lambda generator, size: generator.geometric(missing, size).astype(float),
             )
-            self.pools[node] = BufferPool(self.clock, line, costs.page_read_s, gap)
+            noise = self._disk_noise(node, "pages")
+            self.pools[node] = BufferPool(self.clock, line, costs.page_read_s, gap, noise)
         return self.pools[node]
 
     def data_disk(self, node: int) -> Fifo | None:
@@ -176,6 +181,16 @@ class Cluster:
         """
         pool = self.pools.get(node)
         return self.hosts[node].flusher if pool is None else pool.line
+
+    def _disk_noise(self, node: int, what: str) -> Stream | None:
+        """Factors of mean 1 for what its disk takes (lognormal); None if that does not vary."""
+        traits = self.traits.get(node)
+        if traits is None or not traits.disk_variation:
+            return None
+        path = f"node/{self.names[node]}/disk/{what}"
+        if path not in self.disk_noises:  # a server that starts again has the same disk
+            self.disk_noises[path] = self.streams.lognormal(path, traits.disk_variation)
+        return self.disk_noises[path]
 
     def disk(
         self,
@@ -191,11 +206,13 @@ class Cluster:
         ``work_s`` is what an fsync takes of a core beside ``fsync_s``.
         """
         traits = self.traits.get(node)
-        clock, host = self.clock_of(node), self.hosts[node]
+        clock, host, noise = self.clock_of(node), self.hosts[node], self._disk_noise(node, "logs")
         flusher = host.flusher
         if traits is None or traits.syncs is None:
-            disk = Disk(clock, fsync_s, bytes_per_s, flusher=flusher, name=name)
+            disk = Disk(clock, fsync_s, bytes_per_s, flusher=flusher, name=name, noise=noise)
         else:
             pace = traits.syncs
-            disk = PacedDisk(pace, clock, fsync_s, bytes_per_s, flusher=flusher, name=name)
+            disk = PacedDisk(
+                pace, clock, fsync_s, bytes_per_s, flusher=flusher, name=name, noise=noise
+            )
         return WorkedDisk(host, work_s, disk) if work_s else disk

@@ -8,6 +8,7 @@ scenario can be compared under common random numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import log1p
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -61,3 +62,10 @@ class Streams:
     def exponential(self, path: str, mean: float) -> Stream:
         """Exponential numbers of the given mean."""
         return self.stream(path, lambda generator, size: generator.exponential(mean, size))
+
+    def lognormal(self, path: str, variation: float) -> Stream:
+        """Lognormal factors of mean 1 and the given coefficient of variation."""
+        sigma2 = log1p(variation**2)
+        return self.stream(
+            path, lambda generator, size: generator.lognormal(-sigma2 / 2, sigma2**0.5, size)
+        )

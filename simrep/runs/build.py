@@ -178,7 +178,12 @@ def _quiet(setup: Setup, hosts: Sequence[Host]) -> Collection[int]:
         return ()
     served = {node for _, node in workload.submitted()}
     alone = {node for node, host in enumerate(hosts) if hosts.count(host) == 1}
-    return [node for node in sorted(alone - served) if hosts[node].even]
+    varying = {name for name, machine in setup.machines.items() if machine.disk_variation}
+    return [
+        node
+        for node in sorted(alone - served)
+        if hosts[node].even and setup.placement[node] not in varying
+    ]
 
 
 def _meets_errors(setup: Setup) -> bool:

@@ -73,8 +73,9 @@ def node_traits(
         process = processes.get(node)
         timers = None if process is None else ProcessClock(clock, process)
         costs, options = setup.node_costs.get(node, {}), setup.node_options.get(node, {})
-        if syncs is not None or timers is not None or costs or options:
-            traits[node] = NodeTraits(costs, timers, syncs, options)
+        varies = machine.disk_variation or 0.0
+        if syncs is not None or timers is not None or costs or options or varies:
+            traits[node] = NodeTraits(costs, timers, syncs, varies, options)
     return traits
 
 

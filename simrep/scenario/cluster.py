@@ -102,6 +102,11 @@ class MachineTable(Table):
     variation: Annotated[Variation | None, prior.VARIATION] = Field(
         None, description="coefficient of variation of CPU demands; default: 0"
     )
+    disk_variation: Annotated[Variation | None, prior.DISK_VARIATION] = Field(
+        None,
+        description="coefficient of variation of the time that its disk takes for an fsync, or to "
+        "read or write a page (lognormal); default: 0",
+    )
     autogroup: bool | None = Field(
         None,
         description="its scheduler is fair between programs first, each server and all clients, "
@@ -129,6 +134,7 @@ DEFAULT_MACHINE = MachineTable(
     cold_after_ms=2.0,
     wakeup_us=0.0,
     variation=0.0,
+    disk_variation=0.0,
     autogroup=False,
 )
 

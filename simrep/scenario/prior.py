@@ -134,4 +134,14 @@ COLD_FACTOR = Prior(
 )
 COLD_AFTER = Prior(0.3, 10.0, "fits: 1.1-3.5 ms")
 WAKE_UP = Prior(5.0, 50.0, _WAKE_UP)
+DISK_VARIATION = Prior(
+    0.3,
+    0.9,
+    "fdatasync by fio: 0.85 (IBM cloud, 2019), 0.51 (EBS gp2) and 0.34 (gp3)",
+)
+JOURNAL = Prior(
+    12.0,
+    17_000.0,
+    "as an fsync: fdatasync by fio takes 0.55-0.8 ms or 1.5-2.4 ms (IBM cloud, 2019)",
+)
 VARIATION = Prior(0.2, 1.5, "95th over 50th percentile of single transactions: 1.4-1.7")

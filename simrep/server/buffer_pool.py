@@ -37,6 +37,8 @@ class BufferPool:
         How long it takes to read a page, or to write one, in seconds.
     gap : Stream
         How many pages are needed from one that is missing to the next, itself included.
+    noise : callable, optional
+        Factors of mean 1 by which the time of each read or write differs; none if not given.
 
     Notes
     -----
@@ -47,13 +49,21 @@ class BufferPool:
     pages of rows once more that a statement before it has locked.
     """
 
-    __slots__ = ("_clock", "_gap", "_left", "_read_s", "line", "written_back")
+    __slots__ = ("_clock", "_gap", "_left", "_noise", "_read_s", "line", "written_back")
 
-    def __init__(self, clock: Clock, line: Fifo, read_s: float, gap: Stream) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        line: Fifo,
+        read_s: float,
+        gap: Stream,
+        noise: Callable[[], float] | None = None,
+    ) -> None:
         self._clock = clock
         self.line = line
         self._read_s = read_s
         self._gap = gap
+        self._noise = noise
         self._left = gap()
         self.written_back = 0
 
@@ -70,14 +80,17 @@ class BufferPool:
         self, pages: int, changed: bool, call: Callable[[Any], object], argument: Any = None
     ) -> None:
         """Read one page or several, one after the other, then ``call(argument)``."""
-        end_s = self.line.book(self._read_s)
+        end_s = self.line.book(self._io_s())
         if changed:
-            self.line.book(self._read_s)
+            self.line.book(self._io_s())
             self.written_back += 1
         if pages <= 1:
             self._clock.at(end_s, call, argument)
         else:
             self._clock.at(end_s, self._next, (pages - 1, changed, call, argument))
+
+    def _io_s(self) -> float:
+        return self._read_s if self._noise is None else self._read_s * self._noise()
 
     def _next(self, rest: tuple[int, bool, Callable[[Any], object], Any]) -> None:
         pages, changed, call, argument = rest

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from functools import reduce
 from itertools import accumulate
-from math import inf, log1p
+from math import inf
 from operator import add
 from typing import Any, Final
 
@@ -318,7 +318,11 @@ class Host:
         self.cold_factor = cold_factor
         self.cold_after_s = cold_after_s
         self.wakeup_s = wakeup_s
-        self.noise = _lognormal(streams, name, variation) if variation else None
+        self.noise: Stream | None = None
+        if variation:
+            if streams is None:
+                raise ValueError("a host whose work varies needs streams to draw from")
+            self.noise = streams.lognormal(f"host/{name}/work", variation)
         self.flusher: Fifo | None = None
         if parallel_syncs is not None:
             self.flusher = Fifo(clock, parallel_syncs, f"{name.removesuffix('/cpu')}/fsync")
@@ -574,14 +578,3 @@ class Host:
             visit.used = seconds
             self.busy_s += seconds
             self.clock.put(visit, now + seconds)
-
-
-def _lognormal(streams: Streams | None, name: str, variation: float) -> Stream:
-    """Factors of mean 1 and the given coefficient of variation."""
-    if streams is None:
-        raise ValueError("a host whose work varies needs streams to draw from")
-    sigma2 = log1p(variation**2)
-    return streams.stream(
-        f"host/{name}/work",
-        lambda generator, size: generator.lognormal(-sigma2 / 2, sigma2**0.5, size),
-    )

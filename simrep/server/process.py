@@ -407,3 +407,6 @@ class PacedDisk(Disk):
         latency = self._fsync_s
         fsync_s = latency() if callable(latency) else latency
         self._clock.at(self._pace.end(written_s, fsync_s), call, argument)
+
+    def _journal_end_s(self, seconds: float) -> float:
+        return self._pace.end(self._clock._now, seconds)

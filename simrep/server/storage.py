@@ -32,6 +32,8 @@ class Disk:
         (one for a single spindle or journal); as many as there are at once if not given. A log
         never has more than one under way.
     name : str
+    noise : callable, optional
+        Factors of mean 1 by which the time of each fsync differs; none if not given.
 
     Notes
     -----
@@ -47,14 +49,20 @@ class Disk:
         *,
         flusher: Fifo | None = None,
         name: str = "",
+        noise: Callable[[], float] | None = None,
     ) -> None:
         if not bytes_per_s > 0.0:
             raise ValueError(f"bytes_per_s must be positive, given {bytes_per_s}")
         if not callable(fsync_s) and not fsync_s >= 0.0:
             raise ValueError(f"fsync_s must not be negative, given {fsync_s}")
         self._clock = clock
-        self._fsync_s: Any = fsync_s
-        self._varies = callable(fsync_s)
+        if noise is not None and not callable(fsync_s):
+            mean_s, vary = fsync_s, noise  # typed, for the function
+            self._fsync_s: Any = lambda: mean_s * vary()
+        else:
+            self._fsync_s = fsync_s
+        self._varies = callable(self._fsync_s)
+        self._noise = noise
         self._per_byte = 1.0 / bytes_per_s
         self.transfer = Fifo(clock, 1, f"{name}/transfer")
         self._flusher = flusher
@@ -81,6 +89,18 @@ class Disk:
         written_s = self.transfer.book_at(now, seconds) if seconds > 0.0 else now
         fsync_s: float = latency() if callable(latency) else latency
         return written_s + fsync_s
+
+    def journal(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """The file system writes its journal, for so long on average, then ``call(argument)``."""
+        if self._noise is not None:
+            seconds *= self._noise()
+        if self._flusher is None:
+            self._clock.at(self._journal_end_s(seconds), call, argument)
+        else:
+            self._clock.at(self._flusher.book(seconds), call, argument)
+
+    def _journal_end_s(self, seconds: float) -> float:
+        return self._clock._now + seconds
 
     def _flush(self, work: tuple[float, Call, Any]) -> None:
         assert self._flusher is not None
@@ -117,6 +137,10 @@ class WorkedDisk(Disk):
 
     def _submitted(self, work: tuple[float, Call, Any]) -> None:
         self._disk.sync(*work)
+
+    def journal(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """See ``Disk.journal``."""
+        self._disk.journal(seconds, call, argument)
 
     def sync_at(self, size_bytes: float, now: float) -> float:
         """See ``Disk.sync_at``: nobody who needs a core is alone."""
@@ -263,6 +287,8 @@ class Binlog:
         grown needs one, to write the journal.
     bytes_per_s : float
         Speed at which the caches are copied into the file.
+    journal_s : float
+        What the disk takes to write that journal, in seconds, after the data of the file.
 
     Notes
     -----
@@ -278,6 +304,7 @@ class Binlog:
         write_s: float = 0.0,
         switch_s: float = 0.0,
         bytes_per_s: float = float("inf"),
+        journal_s: float = 0.0,
     ) -> None:
         if sync_period < 0:
             raise ValueError(f"sync_period must not be negative, given {sync_period}")
@@ -285,6 +312,7 @@ class Binlog:
         self._disk = disk
         self._writing = host.routine(write_s)
         self._switch_s = switch_s
+        self.journal_s = journal_s
         self._per_byte = 1.0 / bytes_per_s
         self._unsynced_groups = 0
         self._unsynced_bytes = 0
@@ -342,5 +370,11 @@ class Binlog:
 
     def _write_journal(self, then: tuple[Call, Any]) -> None:
         """The file has grown: a thread of the file system must run before the sync returns."""
-        call, argument = then
-        self._host.kernel.run(self._switch_s, call, argument)
+        if self.journal_s:
+            self._host.kernel.run(self._switch_s, self._on_the_disk, then)
+        else:
+            call, argument = then
+            self._host.kernel.run(self._switch_s, call, argument)
+
+    def _on_the_disk(self, then: tuple[Call, Any]) -> None:
+        self._disk.journal(self.journal_s, *then)

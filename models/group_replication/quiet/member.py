@@ -70,7 +70,8 @@ def quiet_members(
             own.binlog_write_us,
             own.commit_us,
         )
-        return min(work) > 0.0 and not own.fsync_work_us and type(cluster.disk(node, 0.0)) is Disk
+        plain = not (own.fsync_work_us or own.journal_us)
+        return min(work) > 0.0 and plain and type(cluster.disk(node, 0.0)) is Disk
 
     return [node for node in cluster.quiet if is_quiet(node)] if direct else ()
 
