@@ -15,7 +15,7 @@ ifndef BESIDE
 .NOTPARALLEL:
 endif
 .PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
-.PHONY: pure-wheel compiled-wheel compiled docs pages lab notebooks browser-test mutants digests fuzz interpreters accuracy
+.PHONY: pure-wheel compiled-wheel compiled docs lessons pages lab notebooks browser-test mutants digests fuzz interpreters accuracy
 
 # Three runs of every cell instead of five: seconds.
 demo: $(VENV)/installed
@@ -137,11 +137,17 @@ pages: $(VENV)/tested
 notebooks: $(VENV)/tested
 	$(BIN)/python notebooks/execute.py
 
+# Six lessons as static pages, with Python and simrep in them: build/lessons/index.html. Needs npm and
+# node 18 or later, and fetches Pyodide (6.5 MB) and a few wheels the first time.
+lessons: $(VENV)/installed
+	$(BIN)/python docs/lessons/build.py $(LESSONS)
+
 # A notebook in a real browser: JupyterLab in Debian's Chromium, which is installed if it is missing.
 browser-test: $(VENV)/browser
 	command -v chromium > /dev/null || { \
 	  test "$$(id -u)" = 0 || { echo "install Chromium: apt-get install chromium"; exit 1; }; \
 	  apt-get update -q && apt-get install -q --yes chromium; }
+	$(if $(shell command -v npm),$(MAKE) --no-print-directory lessons)
 	SIMREP_BROWSER=needed $(BIN)/pytest -rP tests/browser
 
 # Trials of what simrep says about its own accuracy, kept in tests/accuracy/results.json.

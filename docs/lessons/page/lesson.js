@@ -1,0 +1,363 @@
+// A lesson: what the reader expects, the running cluster, and what he changes in it.
+"use strict";
+
+const make = (name, traits = {}, ...inside) => {
+  const one = document.createElement(name);
+  for (const [key, value] of Object.entries(traits)) {
+    if (key.startsWith("on")) one.addEventListener(key.slice(2), value);
+    else if (value === true) one.setAttribute(key, "");
+    else if (value !== false && value !== null) one.setAttribute(key, value);
+  }
+  one.append(...inside);
+  return one;
+};
+
+// What a line of a log means; of lines that need no word there is none.
+const MEANINGS = {
+  Galera: {
+    "link-closed": "The kernel of the dead server closes its connections. That alone removes nobody.",
+    suspect: "No progress for evs.suspect_timeout. Each node looks only every 0.5 s (evs.inactive_check_period), so this comes up to 0.5 s late.",
+    stable: "All have agreed who is alive: join messages are repeated once a second (evs.join_retrans_period), and only a repeated one tells a node that the others agree.",
+    primary: "The new view has a majority and the same data. Commits go on.",
+  },
+  "Group Replication": {
+    wave: "The others give the silent member some time in each round, then fill its places with nothing.",
+    suspect: "No message for 5 s: the member is unreachable. It is still a member, so nothing else changes.",
+    expel: "group_replication_member_expel_timeout is over. A thread looks only once in 15 s, so this comes late.",
+    stable: "The group goes on without it.",
+    elected: "A new primary.",
+    writable: "Writes go on.",
+  },
+  "Semi-synchronous": {
+    suspect: "The manager polls every 5 s.",
+    "manager-decides": "It picks the replica that has received most.",
+    promoted: "Writes go on, on another server.",
+  },
+};
+
+const lesson = { info: null, run: null, faults: [], cursor: 0, playing: false, speed: 1, asked: 0, tried: [], panels: [] };
+const lab = document.getElementById("lab");
+const said = (words) => { document.getElementById("engine").textContent = words; };
+const seconds = (value) => `${value.toFixed(value < 10 ? 1 : 0)} s`;
+
+function simrepFirst(info) {
+  Object.assign(lesson, { info, run: info.run, faults: info.faults.map((one) => ({ ...one })) });
+  build();
+  show();
+  performance.mark("first picture");
+  said("Loading the engine: about 11 MB, once.");
+  Engine.start().then(
+    (took) => { said(`The engine is ready, after ${seconds(took)}. All runs are simulated in this page.`); lab.dataset.ready = took; },
+    (error) => said(`The engine does not start here (${error.message}): you see the runs that came with the page.`),
+  );
+}
+
+// ------------------------------------------------------------------ controls
+
+function build() {
+  const { info } = lesson;
+  lab.append(
+    make("form", { class: "controls", onsubmit: (event) => event.preventDefault() }, ...info.controls.map(control)),
+    transport(),
+    ...(info.breakable ? [breaking()] : []),
+    make("div", { class: "clusters" }),
+    make("div", { class: "tried", hidden: true }),
+  );
+}
+
+function control(one) {
+  const id = `set-${one.name}`;
+  if (typeof one.start === "string") {
+    const list = make("select", { id, "data-name": one.name, onchange: again },
+      ...one.values.map(([value, words]) => make("option", { value, selected: value === one.start }, words)));
+    return make("div", { class: "control" }, make("label", { for: id }, one.label), list);
+  }
+  const words = (place) => `${one.values[place].toLocaleString("en")} ${one.unit || ""}`.trim();
+  const start = one.values.indexOf(one.start);
+  const told = make("output", { for: id }, words(start));
+  const slider = make("input", {
+    id, type: "range", min: 0, max: one.values.length - 1, step: 1, value: start, "data-name": one.name,
+    "aria-valuetext": words(start),
+    oninput: ({ target }) => { told.textContent = words(target.value); target.setAttribute("aria-valuetext", words(target.value)); },
+    onchange: again,
+  });
+  return make("div", { class: "control" }, make("label", { for: id }, one.label, " ", told), slider);
+}
+
+function settings() {
+  const found = {};
+  for (const one of lesson.info.controls) {
+    const { value } = document.getElementById(`set-${one.name}`);
+    found[one.name] = typeof one.start === "string" ? value : one.values[value];
+  }
+  return found;
+}
+
+function transport() {
+  return make("div", { class: "transport" },
+    make("button", { type: "button", id: "play", class: "main", onclick: toggle }, "Play"),
+    make("button", { type: "button", onclick: () => { pause(); move(length()); } }, "To the end"),
+    make("label", { class: "time" }, make("span", {}, "Time "), make("output", { id: "clock" }, "0.0 s"),
+      make("input", { id: "cursor", type: "range", min: 0, max: 1000, value: 0, "aria-label": "Time of the run",
+        oninput: ({ target }) => { pause(); move((target.value / 1000) * length()); } })),
+    make("label", {}, "Speed ", make("select", { id: "speed", onchange: ({ target }) => { lesson.speed = +target.value; } },
+      ...[0.1, 0.5, 1, 3, 10].map((one) => make("option", { value: one, selected: one === 1 }, `${one} x`)))),
+  );
+}
+
+function breaking() {
+  const node = make("select", { id: "node", "aria-label": "Which node" }, ...["n1", "n2", "n3"].map((one) => make("option", { value: one }, one)));
+  const button = (words, call) => make("button", { type: "button", onclick: () => call(node.value) }, words);
+  const at = () => Math.max(0.5, Math.min(length() - 0.5, Math.round(lesson.cursor * 100) / 100));
+  const set = (one) => { lesson.faults.push(one); again({ keep: true }); };
+  const open = (name, words) => lesson.faults.find((one) => one.node === name && words.includes(one.what) && !one.until_s && one.at_s < at());
+  return make("div", { class: "breaking" },
+    make("span", {}, "At this time: "), node,
+    button("Kill", (name) => set({ what: "kill", node: name, at_s: at() })),
+    button("Cut off", (name) => set({ what: "cut", node: name, at_s: at() })),
+    button("Heal the cut", (name) => { const cut = open(name, ["cut"]); if (cut) { cut.until_s = at(); again({ keep: true }); } else note(`${name} is not cut off now.`); }),
+    button("Start again", (name) => { if (open(name, ["kill", "power-loss"])) set({ what: "restart", node: name, at_s: at() }); else note(`${name} is not down now.`); }),
+    make("button", { type: "button", onclick: () => { lesson.faults = []; again(); } }, "No faults"),
+    make("button", { type: "button", onclick: () => { lesson.faults = lesson.info.faults.map((one) => ({ ...one })); again(); } }, "As at first"),
+    make("p", { id: "faults", class: "hint" }), make("p", { id: "note", role: "status", class: "hint" }),
+  );
+}
+
+function note(words) {
+  const place = document.getElementById("note");
+  if (place) place.textContent = words;
+}
+
+// ---------------------------------------------------------------------- runs
+
+async function again({ keep = false } = {}) {
+  const turn = ++lesson.asked;
+  const before = lesson.faults.map((one) => ({ ...one }));
+  pause();
+  note("");
+  lab.classList.add("busy");
+  said("Simulating ...");
+  try {
+    const { value, seconds: took } = await Engine.ask("play", lesson.info.run.lab, settings(), lesson.faults);
+    if (turn !== lesson.asked) return;
+    lesson.run = value;
+    lesson.faultsOfRun = before;
+    const commits = value.clusters.reduce((sum, one) => sum + one.error.filter((error) => !error).length, 0);
+    said(`Simulated ${commits.toLocaleString("en")} commits in ${seconds(took)}, in this page.`);
+    show();
+    if (!keep) move(0);
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) move(length()); else toggle();
+  } catch (error) {
+    if (turn !== lesson.asked) return;
+    lesson.faults = before.slice(0, -1);
+    said("The engine refuses this run.");
+    note(`This cannot be simulated: ${error.message}`);
+  } finally {
+    if (turn === lesson.asked) lab.classList.remove("busy");
+  }
+}
+
+const length = () => Math.max(...lesson.run.clusters.map((one) => one.end_s));
+
+function show() {
+  const { info, run } = lesson;
+  const place = lab.querySelector(".clusters");
+  place.replaceChildren();
+  const wide = Math.max(300, Math.min(620, place.clientWidth - (place.clientWidth > 700 ? 320 : 24)));
+  lesson.panels = run.clusters.map((one) => {
+    const picture = make("div", { class: "picture" });
+    const drawn = info.views.filter((view) => view === "rate" || view === "waits").map((view) => (view === "rate" ? Draw.rate(one, info.bin_s, wide) : Draw.waits(one, wide)));
+    const log = make("ol", { class: "log" }, ...one.lines.map(([at, words]) => line(one, at, words)));
+    const told = make("div", { class: "told", hidden: true },
+      make("dl", { class: "figures" }, ...one.figures.flatMap(([name, value, unit]) => [make("dt", {}, name), make("dd", {}, `${figure(value)} ${unit}`.trim())])));
+    if (info.views.includes("stages")) told.append(Draw.stages(one, wide));
+    told.append(asks(one, told));
+    const right = make("div", { class: "plots" }, ...drawn.map(({ picture: one }) => one), told);
+    place.append(make("section", { class: "cluster", "aria-label": one.title },
+      make("h3", {}, one.title), picture, right, ...(one.lines.length ? [make("details", { class: "logbox", open: innerWidth > 700 }, make("summary", {}, "What the servers notice"), log)] : [])));
+    return { run: one, picture, drawn, log, told, last: "" };
+  });
+  const list = document.getElementById("faults");
+  if (list) list.textContent = lesson.faults.length ? `Set: ${[...lesson.faults].sort((a, b) => a.at_s - b.at_s).map((one) => `${one.what} ${one.node === "first" ? "n1" : one.node} at ${seconds(one.at_s)}${one.until_s ? ` until ${seconds(one.until_s)}` : ""}`).join(", ")}.` : "No fault is set.";
+  move(Math.min(lesson.cursor, length()));
+}
+
+const figure = (value) => (value >= 100 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(3)));
+
+function line(run, at, words) {
+  const noted = run.noted.find(([when, node, what]) => Math.abs(when - at) < 1e-4 && node >= 0 && words.startsWith(run.nodes[node]) && (MEANINGS[run.title] || {})[what]);
+  const meaning = noted && MEANINGS[run.title][noted[2]];
+  return make("li", { "data-at": at, hidden: true }, make("b", {}, `${at.toFixed(2)} s`), ` ${words}`, ...(meaning ? [make("small", {}, meaning)] : []));
+}
+
+// The longest time without a commit, explained by the engine; and the messages around its end.
+function asks(run, told) {
+  const box = make("div", { class: "asks" });
+  const silent = run.figures.some(([name, value]) => /without a commit|commit nothing/.test(name) && value > 0.1);
+  const because = make("div", { class: "because", hidden: true });
+  const film = make("div", { class: "player" });
+  const given = [lesson.run.lab, lesson.run.settings, lesson.faultsOfRun || lesson.info.faults, run.title];
+  if (silent) {
+    const known = lesson.run === lesson.info.run && lesson.info.why[run.title];
+    box.append(make("button", { type: "button", onclick: async ({ target }) => {
+      target.disabled = true;
+      said("Explaining ...");
+      try {
+        const sentences = known || (await Engine.ask("why", ...given)).value;
+        because.replaceChildren(...sentences.map((one) => make("p", { style: `padding-left:${one.length - one.trimStart().length}ch` }, one.trim())));
+        because.hidden = false;
+        said("Explained by the engine.");
+      } catch (error) { said(error.message); target.disabled = false; }
+    } }, "Why so long?"));
+  }
+  if (typeof SimrepPlayer !== "undefined") {
+    box.append(make("button", { type: "button", onclick: async ({ target }) => {
+      target.disabled = true;
+      said("Recording all messages ...");
+      try {
+        const { value, seconds: took } = await Engine.ask("messages", ...given, look(run));
+        film.replaceChildren();
+        new SimrepPlayer(film, value);
+        said(`Recorded in ${seconds(took)}.`);
+      } catch (error) { said(error.message); target.disabled = false; }
+    } }, "See the messages"));
+  }
+  return make("div", {}, box, because, film);
+}
+
+// Around the end of the longest silence, or around a commit in the middle.
+function look(run) {
+  const commits = run.ended.filter((_, place) => !run.error[place]).sort((a, b) => a - b);
+  let from = 0, to = 0;
+  for (let place = 1; place < commits.length; place++) {
+    if (commits[place] - commits[place - 1] > to - from) [from, to] = [commits[place - 1], commits[place]];
+  }
+  if (run.faults.length) return [Math.max(0, to - 1.7), to + 0.1];
+  const middle = run.ended.findIndex((at) => at > run.end_s / 2);
+  const place = middle < 0 ? run.ended.length - 1 : middle;
+  return [run.began[place] - 0.001, run.ended[place] + 0.001];
+}
+
+// ---------------------------------------------------------------------- time
+
+function toggle() {
+  if (lesson.playing) { pause(); return; }
+  if (lesson.cursor >= length() - 1e-9) move(0);
+  lesson.playing = true;
+  document.getElementById("play").textContent = "Pause";
+  let before = performance.now();
+  const step = (now) => {
+    if (!lesson.playing) return;
+    move(lesson.cursor + ((now - before) / 1000) * lesson.speed * (length() > 12 ? 2 : 1));
+    before = now;
+    if (lesson.cursor >= length() - 1e-9) pause(); else requestAnimationFrame(step);
+  };
+  requestAnimationFrame(step);
+}
+
+function pause() {
+  lesson.playing = false;
+  document.getElementById("play").textContent = "Play";
+}
+
+function move(at) {
+  lesson.cursor = Math.max(0, Math.min(length(), at));
+  document.getElementById("clock").textContent = seconds(lesson.cursor);
+  document.getElementById("cursor").value = (1000 * lesson.cursor) / length();
+  const over = lesson.cursor >= length() - 1e-6;
+  for (const panel of lesson.panels) {
+    for (const { box, x, shown } of panel.drawn) {
+      const to = x(Math.min(lesson.cursor, panel.run.end_s));
+      clip(shown, box, to, over);
+    }
+    for (const item of panel.log.children) item.hidden = +item.dataset.at > lesson.cursor + 1e-9;
+    panel.told.hidden = !over;
+    const { states, cuts, key } = now(panel.run, lesson.cursor);
+    if (key !== panel.last) {
+      panel.last = key;
+      panel.picture.replaceChildren(Draw.nodes(panel.run.nodes, states, cuts));
+    }
+  }
+  if (over) remember();
+}
+
+let clips = 0;
+function clip(shown, box, to, over) {
+  let rect = shown.clipRect;
+  if (!rect) {
+    const id = `clip${++clips}`;
+    const SVG = "http://www.w3.org/2000/svg";
+    const path = document.createElementNS(SVG, "clipPath");
+    path.id = id;
+    rect = document.createElementNS(SVG, "rect");
+    rect.setAttribute("x", 0); rect.setAttribute("y", 0); rect.setAttribute("height", box.height);
+    path.append(rect);
+    shown.before(path);
+    const cursor = document.createElementNS(SVG, "line");
+    cursor.setAttribute("class", "now"); cursor.setAttribute("y1", box.top); cursor.setAttribute("y2", box.bottom);
+    shown.after(cursor);
+    shown.setAttribute("clip-path", `url(#${id})`);
+    shown.clipRect = rect;
+    shown.cursorLine = cursor;
+  }
+  rect.setAttribute("width", over ? box.width : to);
+  shown.cursorLine.setAttribute("x1", to);
+  shown.cursorLine.setAttribute("x2", to);
+}
+
+// What each node does at a time: from the faults that are set and from what clients saw.
+function now(run, at) {
+  const SPAN = 0.5;
+  const down = new Set(), cuts = new Set();
+  for (const one of [...run.faults].sort((a, b) => a.at_s - b.at_s)) {
+    if (one.at_s > at) break;
+    const node = run.nodes.indexOf(one.node);
+    if (one.what === "kill" || one.what === "power-loss") down.add(node);
+    if (one.what === "restart") down.delete(node);
+    if (one.what === "cut" && !(one.until_s <= at)) cuts.add(node);
+  }
+  const done = run.nodes.map(() => 0), waiting = run.nodes.map(() => 0);
+  for (let place = 0; place < run.ended.length; place++) {
+    const node = run.node[place];
+    if (run.error[place] === 0 && run.ended[place] <= at && run.ended[place] > at - SPAN) done[node]++;
+    if (run.began[place] <= at && run.ended[place] > Math.max(at, run.began[place] + SPAN)) waiting[node]++;
+  }
+  const states = run.nodes.map((_, node) => {
+    if (down.has(node)) return { kind: "down", words: "down" };
+    const cut = cuts.has(node) ? "cut off, " : "";
+    if (done[node]) return { kind: cut ? "cut" : "works", words: `${cut}${Draw.short(done[node] / SPAN)} commits/s` };
+    if (waiting[node]) return { kind: "waits", words: `${cut}${waiting[node]} ${waiting[node] === 1 ? "client waits" : "clients wait"}` };
+    return { kind: cut ? "cut" : "idle", words: cut ? "cut off" : "no commits" };
+  });
+  return { states, cuts, key: JSON.stringify(states) };
+}
+
+// The runs that the reader has played to the end, as a table.
+function remember() {
+  const place = lab.querySelector(".tried");
+  if (!lesson.info.views.includes("tried") || lesson.tried.includes(lesson.run)) return;
+  lesson.tried.push(lesson.run);
+  const names = lesson.info.controls;
+  const rows = lesson.tried.slice(-10).flatMap((run) => run.clusters.map((one) => make("tr", {},
+    ...names.map(({ name, unit, values, start }) => make("td", {}, typeof start === "string" ? values.find(([value]) => value === run.settings[name])[1] : `${run.settings[name].toLocaleString("en")} ${unit || ""}`)),
+    ...one.figures.slice(0, 4).map(([, value, unit]) => make("td", {}, `${figure(value)} ${unit}`)))));
+  place.hidden = false;
+  place.replaceChildren(make("h3", {}, "The runs that you have tried"), make("div", { class: "wide" }, make("table", {},
+    make("thead", {}, make("tr", {}, ...names.map(({ label }) => make("th", { scope: "col" }, label)), ...lesson.run.clusters[0].figures.slice(0, 4).map(([name]) => make("th", { scope: "col" }, name)))),
+    make("tbody", {}, ...rows))));
+}
+
+document.querySelectorAll(".expect input").forEach((one) => one.addEventListener("change", ({ target }) => {
+  const box = target.closest(".expect");
+  box.querySelector("output").textContent = `You expect: ${target.parentElement.textContent.trim()}. Now play, and see.`;
+}));
+
+document.addEventListener("keydown", (event) => {
+  if (event.target.closest("input, select, button, summary, a")) return;
+  if (event.key === " ") { event.preventDefault(); toggle(); }
+  if (event.key === "ArrowRight") { pause(); move(lesson.cursor + length() / 100); }
+  if (event.key === "ArrowLeft") { pause(); move(lesson.cursor - length() / 100); }
+});
+
+let resized = 0;
+addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => lesson.run && show(), 200); });
