@@ -38,7 +38,7 @@ def document(recording: Recording) -> dict[str, Any]:
     Returns
     -------
     dict
-        Of what JSON holds: see :doc:`/reference/player`.
+        Of what JSON holds; docs/reference/player.md has its keys.
     """
     texts = Texts()
     content: dict[str, Any] = {
