@@ -126,7 +126,7 @@ def simrep(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    """Simulate database replication: what a cluster does at a latency and a load."""
+    """Simulate database replication: predict a cluster at a latency and a load."""
 
 
 def schema() -> None:

@@ -45,7 +45,8 @@ def path_in(text: str) -> Path:
 
 
 Scenario = Annotated[
-    Path, typer.Argument(metavar="SCENARIO.toml", help="What to simulate.", show_default=False)
+    Path,
+    typer.Argument(metavar="SCENARIO.toml", help="The scenario to simulate.", show_default=False),
 ]
 Set = Annotated[
     list[str] | None,
@@ -114,7 +115,7 @@ CacheFolder = Annotated[
     Path | None,
     typer.Option("--cache", metavar="DIR", parser=path_in, help="Where results are kept."),
 ]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Simulate all, and keep none of it.")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Simulate all, and store nothing.")]
 
 
 def assignments(texts: Sequence[str]) -> dict[str, Any]:

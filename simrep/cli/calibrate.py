@@ -44,14 +44,14 @@ Costs = Annotated[
     ),
 ]
 Keep = Annotated[
-    bool, typer.Option("--keep", help="Do not search: tell how sure the present costs are.")
+    bool, typer.Option("--keep", help="Do not search: print the certainty of the present costs.")
 ]
 WithPosterior = Annotated[
     bool, typer.Option("--posterior", help="Sample the posterior (emcee) for the standard errors.")
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="PACK.toml", parser=path_in, help="Write a pack of its own."),
+    typer.Option("--out", metavar="PACK.toml", parser=path_in, help="Write a new pack."),
 ]
 Write = Annotated[
     bool, typer.Option("--write", help="Write into the pack that the scenario names.")

@@ -29,7 +29,9 @@ __all__ = ["compare"]
 First = Annotated[Path, typer.Argument(metavar="A.toml", help="A scenario.", show_default=False)]
 Second = Annotated[
     Path | None,
-    typer.Argument(metavar="B.toml", help="Another; A if only values differ.", show_default=False),
+    typer.Argument(
+        metavar="B.toml", help="The other scenario; A if only values differ.", show_default=False
+    ),
 ]
 SetA = Annotated[
     list[str] | None, typer.Option("--set-a", metavar="PATH=VALUE", help="The same for A alone.")
@@ -42,7 +44,7 @@ Figures = Annotated[
     typer.Option(
         "--of",
         metavar="FIGURE",
-        help="What to compare, instead of throughput and latency: stall_max_s, latency_s.p99 ...; "
+        help="Figure to compare instead of throughput and latency: stall_max_s, latency_s.p99 ...; "
         "may be repeated.",
     ),
 ]
@@ -52,7 +54,7 @@ Pairs = Annotated[
         "--replications",
         min=2,
         max=MANY,
-        help="So many pairs with the same random numbers; default: until it is clear, 3 to 10, or "
+        help="Pairs with the same random numbers; default: until it is clear, 3 to 10, or "
         "4 to 40 of shorter runs.",
     ),
 ]
@@ -61,7 +63,7 @@ Rto = Annotated[
     typer.Option(
         "--rto",
         metavar="TIME",
-        help="Tell which keeps it in a drill: the longest time without a write.",
+        help="Longest time without a write in a drill; tells which side keeps it.",
     ),
 ]
 Rpo = Annotated[
@@ -70,7 +72,7 @@ Rpo = Annotated[
         "--rpo",
         min=0,
         metavar="N",
-        help="Tell which keeps it in a drill: answered transactions lost, at most.",
+        help="Most answered transactions that a drill may lose; tells which side keeps it.",
     ),
 ]
 Most = Annotated[

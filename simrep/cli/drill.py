@@ -35,7 +35,7 @@ _WIDE = 120  # with the columns of a precision
 
 Drilled = Annotated[
     Path | None,
-    typer.Argument(metavar="SCENARIO.toml", help="What to simulate.", show_default=False),
+    typer.Argument(metavar="SCENARIO.toml", help="The scenario to simulate.", show_default=False),
 ]
 Catalogue = Annotated[bool, typer.Option("--list", help="Print the catalogue of faults.")]
 Fault = Annotated[
@@ -84,29 +84,30 @@ Precise = Annotated[
 ]
 Limit = Annotated[
     str,
-    typer.Option(
-        "--limit", metavar="TIME", help="So long after its fault a run ends at last, simulated."
-    ),
+    typer.Option("--limit", metavar="TIME", help="Longest simulated time after a fault."),
 ]
 Restart = Annotated[
     str | None,
     typer.Option(
         "--restart-after",
         metavar="TIME",
-        help="A server that has ended is started again after so long; default: 30s, and 90s after "
+        help="Start a server that has ended again after this time; default: 30s, and 90s after "
         "a power loss.",
     ),
 ]
 Rto = Annotated[
     str | None,
     typer.Option(
-        "--rto", metavar="TIME", help="Tell what keeps it: the longest time without a write."
+        "--rto", metavar="TIME", help="Longest time without a write; tells which settings keep it."
     ),
 ]
 Rpo = Annotated[
     float | None,
     typer.Option(
-        "--rpo", min=0, metavar="N", help="Tell what keeps it: answered transactions lost, at most."
+        "--rpo",
+        min=0,
+        metavar="N",
+        help="Most answered transactions that may be lost; tells which settings keep it.",
     ),
 ]
 Html = Annotated[

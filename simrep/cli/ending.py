@@ -45,7 +45,7 @@ _OPTION = inspect.Parameter(
         typer.Option(
             "--time-limit",
             metavar="TIME",
-            help="Give up after so much time, not simulated but real: 90s, 5min.",
+            help="Give up after this real time: 90s, 5min.",
         ),
     ],
 )

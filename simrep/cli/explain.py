@@ -27,7 +27,9 @@ def explain(
     ] = None,
     tail: Annotated[
         str | None,
-        typer.Option(metavar="SHARE", help="Explain what the slowest waited for: 5% or 0.05."),
+        typer.Option(
+            metavar="SHARE", help="Explain the waits of the slowest transactions: 5% or 0.05."
+        ),
     ] = None,
     stall: Annotated[
         bool, typer.Option("--stall", help="Explain the longest time without a commit.")
@@ -51,14 +53,14 @@ def explain(
         typer.Option("--from", metavar="TIME", help="Show a part of the run: its begin (15s)."),
     ] = None,
     until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="Its end (16.5s).")
+        str | None, typer.Option("--until", metavar="TIME", help="The end of that part (16.5s).")
     ] = None,
     trace: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.json",
             parser=path_in,
-            help="Save what happened meanwhile as a trace for Perfetto.",
+            help="Save all events meanwhile as a trace for Perfetto.",
         ),
     ] = None,
     film: Annotated[

@@ -43,7 +43,7 @@ def _begin() -> None:
 Server = Literal["mariadb", "mysql", "percona"]
 EngineOption = Annotated[
     Literal["netns", "docker"] | None,
-    typer.Option("--engine", help="Network namespaces or containers. Default: what there is."),
+    typer.Option("--engine", help="Network namespaces or containers. Default: the available one."),
 ]
 BaseOption = Annotated[
     list[str] | None,
@@ -53,16 +53,20 @@ BaseOption = Annotated[
         help="Image, or folder of a root file system, for all servers or for one kind of them.",
     ),
 ]
-FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Of a dataset.")]
+FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of a dataset.")]
 ExperimentOption = Annotated[
     str | None,
     typer.Option(
-        "--experiment", metavar="EXPERIMENT", help="What it is of. Default: what the folder says."
+        "--experiment",
+        metavar="EXPERIMENT",
+        help="The experiment. Default: the one that the folder names.",
     ),
 ]
 DelayOption = Annotated[
     Literal["netem", "relay"] | None,
-    typer.Option("--delay", help="What delays packets. Default: netem if the kernel has it."),
+    typer.Option(
+        "--delay", help="Method of delaying packets. Default: netem if the kernel has it."
+    ),
 ]
 
 
@@ -87,17 +91,19 @@ def measure(
         ),
     ] = None,
     repetitions: Annotated[
-        int | None, typer.Option(min=1, max=MANY, help="At most so many of each cell.")
+        int | None, typer.Option(min=1, max=MANY, help="Repetitions of each cell, at most.")
     ] = None,
     system: Annotated[list[str] | None, _only("system")] = None,
     layout: Annotated[list[str] | None, _only("layout")] = None,
     load: Annotated[list[str] | None, _only("load")] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Once more what was marked at every attempt.")
+        bool, typer.Option("--again", help="Repeat runs whose attempts are all marked.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the cells, and run nothing.")
+    ] = False,
 ) -> None:
-    """Measure an experiment, or what is missing of it, and write a dataset.
+    """Measure an experiment, or its missing runs, and write a dataset.
 
     [bold]Examples[/bold]
 
@@ -142,7 +148,7 @@ def predict(
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, max=MANY, help="Processes.")] = 1,
 ) -> None:
-    """Predict what an experiment with faults will show, before it is measured.
+    """Predict an experiment with faults before it is measured.
 
     [bold]Examples[/bold]
 
@@ -181,7 +187,7 @@ def blind(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Judge what was predicted by what was measured later."""
+    """Compare predictions with later measurements."""
     from simrep.rig.dataset import experiment_of
     from simrep.rig.predictions import blind as judged
     from simrep.rig.predictions import prediction_file, read_predictions
@@ -202,7 +208,7 @@ def blind(
 
 @rig.command()
 def write(folder: FolderArgument, experiment: ExperimentOption = None) -> None:
-    """Write the files of a dataset anew from what was measured; nothing is measured."""
+    """Write the files of a dataset anew from its measurements; nothing is measured."""
     from simrep.rig.dataset import write_dataset
 
     progress = _progress(folder, experiment)
@@ -214,7 +220,7 @@ def write(folder: FolderArgument, experiment: ExperimentOption = None) -> None:
 
 @rig.command()
 def status(folder: FolderArgument, experiment: ExperimentOption = None, json: Json = False) -> None:
-    """Tell what of an experiment is measured, what was marked and why, and what is missing."""
+    """List measured, marked and missing runs of an experiment, with reasons."""
     progress = _progress(folder, experiment)
     entries = progress.entries()
     marked = [entry for entry in entries if not entry.passed]
@@ -275,7 +281,7 @@ def list_experiments(json: Json = False) -> None:
 
 @rig.command()
 def check(json: Json = False) -> None:
-    """Tell what this machine can do: engines, delays, tools."""
+    """List the engines, delays and tools of this machine."""
     from simrep.rig.equipment import abilities
 
     found = abilities()
@@ -293,10 +299,10 @@ def relay(
     engine: EngineOption = None,
     base: BaseOption = None,
     delay: DelayOption = None,
-    server: Annotated[Server, typer.Option(help="Whose hosts are used.")] = "mariadb",
+    server: Annotated[Server, typer.Option(help="The server whose hosts are used.")] = "mariadb",
     json: Json = False,
 ) -> None:
-    """Measure how exactly packets are delayed on this machine, and what that costs."""
+    """Measure the exactness and the cost of delays on this machine."""
     _need_drivers()
     from simrep.rig.guard import ended_by_signals
 

@@ -71,7 +71,7 @@ PlotNodes = Annotated[
 ]
 Stale = Annotated[
     bool,
-    typer.Option("--stale", help="Tell which reads miss what clients had been told."),
+    typer.Option("--stale", help="Count stale reads: those that miss an answered commit."),
 ]
 PlotStale = Annotated[
     Path | None,
@@ -91,9 +91,7 @@ SecondOpinion = Annotated[
 ]
 Timeline = Annotated[
     bool,
-    typer.Option(
-        "--timeline", help="Print at the end what happened to servers and what they noted."
-    ),
+    typer.Option("--timeline", help="Print events of servers and their notes at the end."),
 ]
 
 

@@ -36,9 +36,7 @@ Points = Annotated[
 ]
 Repeats = Annotated[
     int,
-    typer.Option(
-        min=3, max=MANY, help="Repetitions with other random numbers, to see what chance does."
-    ),
+    typer.Option(min=3, max=MANY, help="Repetitions with other random numbers, to measure chance."),
 ]
 Each = Annotated[int, typer.Option("--replications", min=1, max=MANY, help="Runs per point.")]
 

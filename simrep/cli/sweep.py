@@ -49,7 +49,7 @@ Samples = Annotated[
     typer.Option(
         min=1,
         max=MANY,
-        help="So many points of a Latin hypercube instead of all combinations; then also ranges, "
+        help="Points of a Latin hypercube instead of all combinations; then also ranges, "
         "1..100 or 1..100:log.",
     ),
 ]

@@ -178,7 +178,7 @@ class StallExplanation(Report):
             f"  {_timer_text(one.seconds)} {one.name}{f': {one.why}' if one.why else ''}"
             for one in self.phases
         ]
-        return ["By what the servers noted, it consists of", *lines]
+        return ["By the notes of the servers, it consists of", *lines]
 
     def _some_only_read(self) -> bool:
         """Whether classes that only read stand beside others that write."""

@@ -238,4 +238,4 @@ def test_what_is_lost_is_missing_no_more_when_the_others_go_on_without_it() -> N
     assert waits.reads == waits.of_reads > 0
     assert waits.age_s["max"] > 0.5
     assert 0.0 < goes_on.age_s["max"] < 1.7 - 1.1
-    assert "What clients got, from fault to fault" in str(result)
+    assert "Answers and reads of clients, from fault to fault" in str(result)

@@ -67,7 +67,7 @@ def fault_parts(faults: Faults, stale: Staleness | None = None) -> dict[str, Tab
             parts["Errors that clients met"] = _table(heads, "lllr", met)
     got = got_table(faults, stale)
     if got is not None:
-        parts["What clients got, from fault to fault"] = got
+        parts["Answers and reads of clients, from fault to fault"] = got
     if faults.fates is not None:
         parts["Transactions that write, in the whole run"] = _fates(faults.fates)
     return parts

@@ -46,7 +46,7 @@ def explanation_tables(explanation: Explanation) -> Group:
     critical = [message for message in one.messages if message.critical]
     if critical:
         origin = one.nodes[one.node]
-        parts += [title(f"What it waited for on the network, from the start on {origin}")]
+        parts += [title(f"Messages that it waited for, times since its start on {origin}")]
         parts += [_messages(one, critical)]
     return Group(*parts)
 
