@@ -194,7 +194,7 @@ def _lost(given: Settings) -> dict[str, Table]:
                 "think_time_ms": 50,
                 "nodes": ["n1"],
                 "clients": {
-                    "on_error": "next",
+                    "on_error": "next" if given["promoted"] else "stay",
                     "read_timeout_s": 3,
                     "retry_pause_s": 0.2,
                     "connect_timeout_s": 2,
@@ -333,7 +333,9 @@ def first_faults(name: str) -> list[Table]:
 
 def scenarios(name: str, settings: Settings, faults: Faults) -> dict[str, Table]:
     """The scenarios of a lab by title; ``first`` is the node that takes the writes, or any."""
-    found = LABS[name].build(first_settings(name) | dict(settings))
+    promoted = any(one["what"] == "promote" for one in faults)  # else a replica takes no writes
+    given = first_settings(name) | dict(settings) | {"promoted": promoted}
+    found = LABS[name].build(given)
     for title, one in found.items():
         one["name"] = title
         one["run"] = {"seed": SEED} | one["run"]

@@ -71,6 +71,8 @@ def test_a_killed_node_stops_three_products_for_different_times():
 
 def test_a_source_that_falls_back_loses_commits():
     lost = "answered commits that are on no node"
+    cut = [{"what": "cut", "node": "n1", "at_s": 5.0, "until_s": 7.0}]
+    assert played("lost", cut)["Semi-synchronous"][lost] == 0
     assert played("lost")["Semi-synchronous"][lost] > 100
     assert played("lost", timeout_s=10)["Semi-synchronous"][lost] == 0
     early, late = (

@@ -183,7 +183,10 @@ const Draw = (() => {
         : make("circle", { cx: x, cy: y, r: 22, class: `node ${kind}` });
       picture.append(shape, text(x, y + 5, name, { class: `nodename ${kind}`, "text-anchor": "middle" }));
       if (kind === "down") picture.append(make("path", { d: `M${x - 16} ${y - 16}l32 32m0 -32l-32 32`, class: "cross" }));
-      picture.append(text(x, y + 37, words, { class: "state", "text-anchor": "middle" }));
+      const top = names.length > 2 && place === 0; // beside it: links begin below
+      picture.append(top
+        ? text(x + 28, y + 5, words, { class: "state" })
+        : text(x, y + 37, words, { class: "state", "text-anchor": "middle" }));
     });
     return picture;
   }
