@@ -65,6 +65,12 @@ def setup_of(scenario: Scenario) -> Setup:
     machine = cluster.machine.above(
         DEFAULT_MACHINE if pack is None else pack.machine.above(DEFAULT_MACHINE)
     )
+    if machine.core_queues and not machine.autogroup:
+        raise ScenarioError(
+            "cluster.machine.core_queues",
+            "is about a machine that is fair between programs",
+            "set autogroup = true, or remove it",
+        )
     if machine.autogroup:
         machine = _busy_for_a_slice(cluster.machine, machine)
     rtt_ms = network.rtt_ms

@@ -13,6 +13,7 @@ from simrep.kernel.pace import Pace, Spell, merged
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.faults import FaultTable
 from simrep.scenario.schema import Scenario
+from simrep.server.core_host import CoreHost
 from simrep.server.host import Host
 from simrep.server.process import PacedHost, Process, ProcessClock
 from simrep.server.shared import SharedHost
@@ -39,6 +40,8 @@ def host_kind(scenario: Scenario, machine: MachineTable, host: str) -> Callable[
     faults = faults_of_host(scenario, host)
     own_disk = machine.fsync_factor is not None and machine.parallel_syncs is not None
     if not faults and machine.cpu_factor is None and not own_disk:
+        if machine.core_queues:
+            return CoreHost
         return SharedHost if machine.autogroup else Host
     whole = [fault for fault in faults if fault.host == host]
     alone = len(_nodes_on(scenario, host)) == 1  # its disk faults are those of its node

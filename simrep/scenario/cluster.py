@@ -113,6 +113,11 @@ class MachineTable(Table):
         "then between threads of each (Linux: sched_autogroup_enabled, or a container for each); "
         "default: one queue in order of arrival, as on every machine that a fault slows or stops",
     )
+    core_queues: bool | None = Field(
+        None,
+        description="with autogroup: each core has a queue and an account of its own, and an fsync "
+        "takes turns on the cores, as Linux has it; default: one queue for all cores",
+    )
     parallel_syncs: Cores | None = Field(
         None,
         description="fsyncs that its disk works on at a time, for all nodes on it (1: one spindle "
@@ -136,6 +141,7 @@ DEFAULT_MACHINE = MachineTable(
     variation=0.0,
     disk_variation=0.0,
     autogroup=False,
+    core_queues=False,
 )
 
 
