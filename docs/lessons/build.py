@@ -42,7 +42,7 @@ BROWSER = ("--platform", "pyemscripten_2026_0_wasm32", "--python-version", "3.14
            "--implementation", "cp", "--abi", "cp314")  # fmt: skip
 # What no lesson runs. Data of measurements alone are fifteen megabytes.
 LEFT_OUT = ("cli", "calibrate", "data", "datasets", "exploration", "intake", "models", "packs",
-            "rig", "testing", "whatif", "show/plot", "show/text")  # fmt: skip
+            "rig", "testing", "show/plot", "show/text")  # fmt: skip
 LESSONS = {
     "1-farthest": "Why a commit waits for the farthest site",
     "2-windows": "Windows and concurrency",

@@ -149,7 +149,7 @@ async function again({ keep = false } = {}) {
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) move(length()); else toggle();
   } catch (error) {
     if (turn !== lesson.asked) return;
-    lesson.faults = before.slice(0, -1);
+    lesson.faults = (lesson.faultsOfRun || lesson.info.faults).map((one) => ({ ...one }));
     said("The engine refuses this run.");
     note(`This cannot be simulated: ${error.message}`);
   } finally {
