@@ -6,7 +6,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -467,5 +467,9 @@ def _versions(scenario: Scenario, pack: Pack | None) -> dict[str, str]:
 
 @cache
 def _software() -> tuple[tuple[str, str], ...]:
-    packages = tuple((name, version(name)) for name in ("simrep", "simpy", "numpy"))
-    return (*packages, ("python", platform.python_version()), ("build", BUILD))
+    packages = tuple((name, version(name)) for name in ("simrep", "simpy"))
+    try:
+        numpy = version("numpy")
+    except PackageNotFoundError:
+        numpy = "none"  # simrep.kernel.pcg64 draws the same numbers
+    return (*packages, ("numpy", numpy), ("python", platform.python_version()), ("build", BUILD))
