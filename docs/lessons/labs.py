@@ -168,7 +168,11 @@ def _dying(given: Settings) -> dict[str, Table]:
             "workload": clients
             | {
                 "nodes": ["n1", "n2", "n3"] if model == "galera" else ["n1"],
-                "clients": {"on_error": "next", "retry_pause_s": 0.2, "connect_timeout_s": 2},
+                "clients": {
+                    "on_error": "next" if given["broken"] else "stay",
+                    "retry_pause_s": 0.2,
+                    "connect_timeout_s": 2,
+                },
             },
             "run": {"duration_s": 30},
         }
@@ -334,7 +338,7 @@ def first_faults(name: str) -> list[Table]:
 def scenarios(name: str, settings: Settings, faults: Faults) -> dict[str, Table]:
     """The scenarios of a lab by title; ``first`` is the node that takes the writes, or any."""
     promoted = any(one["what"] == "promote" for one in faults)  # else a replica takes no writes
-    given = first_settings(name) | dict(settings) | {"promoted": promoted}
+    given = first_settings(name) | dict(settings) | {"promoted": promoted, "broken": bool(faults)}
     found = LABS[name].build(given)
     for title, one in found.items():
         one["name"] = title

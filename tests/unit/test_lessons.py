@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import simrep
+from simrep.contract.setup import setup_of
+
 LESSONS = Path(__file__).parents[2] / "docs" / "lessons"
 sys.path.insert(0, str(LESSONS))
 
@@ -67,6 +70,23 @@ def test_a_killed_node_stops_three_products_for_different_times():
     told = " ".join(labs.why("dying", *given))
     for words in ("suspect timeout", "evs.inactive_check_period", "evs.join_retrans_period"):
         assert words in told
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        [],
+        [{"what": "cut", "node": "n1", "at_s": 5.0, "until_s": 15.0}],
+        [
+            {"what": "kill", "node": "n3", "at_s": 5.0},
+            {"what": "restart", "node": "n3", "at_s": 9.0},
+        ],
+    ],
+)
+def test_readers_may_break_clusters_in_other_ways(faults):
+    for name in ("dying", "lost"):
+        for one in labs.scenarios(name, {}, faults).values():
+            setup_of(simrep.load(one))
 
 
 def test_a_source_that_falls_back_loses_commits():
