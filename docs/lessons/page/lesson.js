@@ -359,5 +359,10 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "ArrowLeft") { pause(); move(lesson.cursor - length() / 100); }
 });
 
-let resized = 0;
-addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => lesson.run && show(), 200); });
+let resized = 0, width = innerWidth; // a phone changes the height whenever its bar comes or goes
+addEventListener("resize", () => {
+  if (innerWidth === width) return;
+  width = innerWidth;
+  clearTimeout(resized);
+  resized = setTimeout(() => lesson.run && show(), 200);
+});
