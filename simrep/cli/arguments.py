@@ -53,7 +53,9 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
-        help="Change a value of the scenario, by its path; may be repeated.",
+        help="Change a value of the scenario, by its path; may be repeated. Values are "
+        "TOML, everything else is text; lists go by position: "
+        "network.egress.0.delay_ms=50.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -64,7 +66,12 @@ Plot = Annotated[
 MANY = 1_000_000
 """Repetitions, points or draws at most: the mean of a tenth of that is known to 1 % and better."""
 
-Seed = Annotated[int | None, typer.Option(min=0, max=2**63 - 1, help="Root of all random numbers.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=2**63 - 1, help="Root of all random numbers; default: that of the file."
+    ),
+]
 Replications = Annotated[
     int | None, typer.Option(min=1, max=MANY, help="Repetitions with other random numbers.")
 ]
@@ -113,7 +120,13 @@ Out = Annotated[
 ]
 CacheFolder = Annotated[
     Path | None,
-    typer.Option("--cache", metavar="DIR", parser=path_in, help="Where results are kept."),
+    typer.Option(
+        "--cache",
+        metavar="DIR",
+        parser=path_in,
+        help="Where results are kept; default: SIMREP_CACHE, or simrep in the user's "
+        "folder of caches.",
+    ),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Simulate all, and store nothing.")]
 

@@ -47,14 +47,21 @@ Keep = Annotated[
     bool, typer.Option("--keep", help="Do not search: print the certainty of the present costs.")
 ]
 WithPosterior = Annotated[
-    bool, typer.Option("--posterior", help="Sample the posterior (emcee) for the standard errors.")
+    bool,
+    typer.Option(
+        "--posterior",
+        help="Sample the posterior (emcee) for the standard errors.",
+    ),
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="PACK.toml", parser=path_in, help="Write a new pack."),
+    typer.Option("--out", metavar="PACK.toml", parser=path_in, help="Write a pack of its own."),
 ]
 Write = Annotated[
-    bool, typer.Option("--write", help="Write into the pack that the scenario names.")
+    bool,
+    typer.Option(
+        "--write", help="Write into the pack that the scenario names; its card and comments stay."
+    ),
 ]
 
 

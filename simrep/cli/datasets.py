@@ -64,7 +64,9 @@ Names = Annotated[
 Pack = Annotated[
     str | None,
     typer.Option(
-        metavar="PACK", help="Judge this pack, by its name or file, and not those of the scenarios."
+        metavar="PACK",
+        help="Judge this pack, by its name or file, and not those of the scenarios; leaves"
+        " systems of other models out.",
     ),
 ]
 Holdout = Annotated[

@@ -37,7 +37,9 @@ Drilled = Annotated[
     Path | None,
     typer.Argument(metavar="SCENARIO.toml", help="The scenario to simulate.", show_default=False),
 ]
-Catalogue = Annotated[bool, typer.Option("--list", help="Print the catalogue of faults.")]
+Catalogue = Annotated[
+    bool, typer.Option("--list", help="Print the catalogue of faults; needs no scenario.")
+]
 Fault = Annotated[
     list[str] | None,
     typer.Option(
@@ -98,7 +100,10 @@ Restart = Annotated[
 Rto = Annotated[
     str | None,
     typer.Option(
-        "--rto", metavar="TIME", help="Longest time without a write; tells which settings keep it."
+        "--rto",
+        metavar="TIME",
+        help="Longest time without an answered write; tells which settings keep it in "
+        "every replication.",
     ),
 ]
 Rpo = Annotated[
@@ -107,7 +112,8 @@ Rpo = Annotated[
         "--rpo",
         min=0,
         metavar="N",
-        help="Most answered transactions that may be lost; tells which settings keep it.",
+        help="Most answered transactions that may be lost; tells which settings keep it in"
+        " every replication.",
     ),
 ]
 Html = Annotated[

@@ -22,7 +22,8 @@ def explain(
         str | None,
         typer.Option(
             metavar="slowest|p95|p99.9|ID",
-            help="Which transaction: the slowest (default), that at a percentile, or a number.",
+            help="Which transaction: the slowest (default), that at a percentile (p99.9 or "
+            "p999), or its number in the order in which those that count committed.",
         ),
     ] = None,
     tail: Annotated[
@@ -32,7 +33,10 @@ def explain(
         ),
     ] = None,
     stall: Annotated[
-        bool, typer.Option("--stall", help="Explain the longest time without a commit.")
+        bool,
+        typer.Option(
+            "--stall", help="Explain the longest time without a commit, instead of one transaction."
+        ),
     ] = False,
     longer_than: Annotated[
         str | None,
@@ -45,12 +49,19 @@ def explain(
     fault: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|N", help="Show how servers react to a fault: messages and time line."
+            metavar="NAME|N",
+            help="Show how servers react to a fault, by its name or position: messages and "
+            "time line, from the first suspicion to the next primary component.",
         ),
     ] = None,
     from_: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="Show a part of the run: its begin (15s)."),
+        typer.Option(
+            "--from",
+            metavar="TIME",
+            help="Show a part of the run: its begin (15s); with --fault, instead of the begin "
+            "of that time.",
+        ),
     ] = None,
     until: Annotated[
         str | None, typer.Option("--until", metavar="TIME", help="The end of that part (16.5s).")
@@ -68,7 +79,8 @@ def explain(
         typer.Option(
             metavar="FILE.gif|.html|.mp4",
             parser=path_in,
-            help="Save a film of one commit or of a fault: messages travel between the nodes.",
+            help="Save a film of one commit, a fault or a part of the run: messages travel "
+            "between the nodes. An .mp4 needs ffmpeg.",
         ),
     ] = None,
     html: Annotated[

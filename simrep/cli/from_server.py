@@ -29,20 +29,38 @@ _OLD = {
 """Options of this command that ``calibrate`` had, by their names there."""
 
 OptionFile = Annotated[
-    Path | None, typer.Option("--mycnf", metavar="FILE", help="The server's my.cnf.")
+    Path | None,
+    typer.Option(
+        "--mycnf",
+        metavar="FILE",
+        help="The server's option file, with its !include and !includedir; what is not on "
+        "this machine is listed as not read.",
+    ),
 ]
 Status = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="FILE",
-        help="SHOW GLOBAL STATUS; twice, the earlier one first, for the time between.",
+        help="The output of SHOW GLOBAL STATUS; twice, the earlier one first, for the time"
+        " between.",
     ),
 ]
-Variables = Annotated[Path | None, typer.Option(metavar="FILE", help="SHOW GLOBAL VARIABLES.")]
-Sysbench = Annotated[Path | None, typer.Option(metavar="FILE", help="The output of sysbench run.")]
+Variables = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The output of SHOW GLOBAL VARIABLES.")
+]
+Sysbench = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="The output of sysbench run: its load, and statement_us fitted to it."
+    ),
+]
 Out = Annotated[
     Path,
-    typer.Option(metavar="NAME", parser=path_in, help="Write NAME.toml and NAME.pack.toml."),
+    typer.Option(
+        metavar="NAME",
+        parser=path_in,
+        help="Write NAME.toml and NAME.pack.toml, neither of which may exist; required.",
+    ),
 ]
 Model = Annotated[str | None, typer.Option(help="The model, if it is known better.")]
 Version = Annotated[

@@ -144,7 +144,12 @@ def predict(
     ],
     runs: Annotated[int, typer.Option(min=2, max=MANY, help="Simulated runs of each cell.")] = 10,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", parser=path_in, help="CSV that is written.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            parser=path_in,
+            help="CSV that is written; an existing file is kept as it is.",
+        ),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, max=MANY, help="Processes.")] = 1,
 ) -> None:

@@ -48,7 +48,11 @@ __all__ = ["run"]
 Log = Annotated[
     Path | None,
     typer.Option(
-        "--log", metavar="FILE.csv", parser=path_in, help="Save a row for every transaction."
+        "--log",
+        metavar="FILE.csv",
+        parser=path_in,
+        help="Save a row for every transaction: replication, started_s, latency_s, client,"
+        " kind, committed, node, error.",
     ),
 ]
 Draws = Annotated[
@@ -56,7 +60,8 @@ Draws = Annotated[
     typer.Option(
         min=0,
         max=MANY,
-        help="Runs with other costs for the prediction interval; default: as many as replications.",
+        help="Runs with costs drawn from the pack, for the prediction interval; default: "
+        "as many as replications, if there are several; with --precision at most 10.",
     ),
 ]
 
@@ -86,12 +91,16 @@ SecondOpinion = Annotated[
     bool,
     typer.Option(
         "--analytic",
-        help="Print throughput and latency by closed forms first, and the difference at the end.",
+        help="Print throughput and latency by closed forms first, or why there are none; "
+        "at the end the difference.",
     ),
 ]
 Timeline = Annotated[
     bool,
-    typer.Option("--timeline", help="Print events of servers and their notes at the end."),
+    typer.Option(
+        "--timeline",
+        help="Print events of servers and their notes at the end, in the first replication.",
+    ),
 ]
 
 

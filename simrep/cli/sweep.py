@@ -65,7 +65,11 @@ Of = Annotated[
 Heat = Annotated[bool, typer.Option("--heat", help="Let --plot draw a heat map of two factors.")]
 Scheduler = Annotated[
     str | None,
-    typer.Option("--scheduler", metavar="ADDRESS", help="Run on the cluster of a Dask scheduler."),
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Run on the cluster of a Dask scheduler.",
+    ),
 ]
 
 

@@ -318,7 +318,14 @@ def test_files_of_the_repository_that_pages_name_exist():
 
 
 @pytest.mark.parametrize(
-    "script", ["generate_reference", "generate_measurements", "generate_speed", "refresh_packs"]
+    "script",
+    [
+        "generate_reference",
+        "generate_commands",
+        "generate_measurements",
+        "generate_speed",
+        "refresh_packs",
+    ],
 )
 def test_what_scripts_write_is_current(script):
     spec = importlib.util.spec_from_file_location(script, ROOT / "docs" / f"{script}.py")
@@ -368,8 +375,8 @@ _RIG = (
 )
 
 
-def test_the_command_reference_names_every_command_and_option():
-    text = PAGES["docs/reference/command-line.md"]
+def test_the_page_of_options_names_every_command_and_option():
+    text = PAGES["docs/reference/options.md"]
     commands = ["run", "sweep", "compare", "sensitivity", "explain", "reproduce", "validate"]
     commands += ["models", "from-server", "calibrate", "schema"]
     commands += [f"rig {name}" for name in _RIG]

@@ -22,7 +22,7 @@ _OBJECTIVE = Option(
 
 def _precision(default: str) -> Option:
     return Option(
-        "precision", "How close the answer is encircled.", "share", default, metavar="SHARE"
+        "precision", "Width of the interval around the answer.", "share", default, metavar="SHARE"
     )
 
 
