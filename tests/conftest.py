@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import gc
 import os
+from functools import cache
 
+import typer.main
 from hypothesis import HealthCheck, Phase, settings
 
 os.environ["SIMREP_JOBS"] = "1"
@@ -21,6 +23,9 @@ settings.register_profile(
 # Mutants are to be noticed, not explained (--hypothesis-profile=mutants).
 settings.register_profile("mutants", settings.get_profile("tests"), phases=[Phase.generate])
 settings.load_profile("tests")
+
+# Thirty commands with all of their options are built once, and not for each call of one of them.
+typer.main.get_command = cache(typer.main.get_command)
 
 
 def pytest_collection_finish() -> None:

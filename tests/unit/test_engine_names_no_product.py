@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,7 @@ PRODUCTS = re.compile("|".join(map(re.escape, product_words())))
 OPTIONS = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, sorted(option_words())))})(?![\w.])")
 
 
+@cache
 def named(word: str) -> str:
     """The product or the option that a word names; empty if it names none."""
     plain = word
