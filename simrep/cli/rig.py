@@ -10,7 +10,7 @@ import typer
 
 from simrep.cli.arguments import MANY, Json, path_in
 from simrep.cli.ending import at_its_own_pace
-from simrep.cli.output import print_json, show
+from simrep.cli.output import check_writable, print_json, show
 from simrep.errors import SimrepError
 from simrep.printable import printable
 
@@ -166,6 +166,7 @@ def predict(
     from simrep.rig.predictions import predictions_text
     from simrep.runs.executor import workers
 
+    check_writable("--out", out)
     stored = load_experiment(experiment)
     cells = len(list(stored.experiment.cells()))
     if out is not None and out.exists():

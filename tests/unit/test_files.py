@@ -49,12 +49,14 @@ WRITERS = {
     ("run", "--log"): ("cluster.toml",),
     ("drill", "--plot"): ("drill.toml", "--fault", "slow disk writer", "--replications", "1"),
     ("drill", "--out"): ("drill.toml", "--fault", "slow disk writer", "--replications", "1"),
+    ("drill", "--html"): ("drill.toml", "--fault", "slow disk writer", "--replications", "1"),
     ("sweep", "--plot"): ("cluster.toml", "--over", "network.rtt_ms=1,2", "--jobs", "1"),
     ("sweep", "--out"): ("cluster.toml", "--over", "network.rtt_ms=1,2", "--jobs", "1"),
     ("compare", "--plot"): ("cluster.toml", "--set-b", "network.rtt_ms=2", "--of", "makespan_s"),
     ("explain", "--plot"): ("cluster.toml",),
     ("explain", "--trace"): ("cluster.toml",),
     ("explain", "--film"): ("cluster.toml",),
+    ("explain", "--html"): ("cluster.toml",),
     ("sensitivity", "--plot"): (
         *("cluster.toml", "--over", "network.rtt_ms=1..2", "--of", "makespan_s"),
         *("--points", "2", "--repeats", "3"),
@@ -65,12 +67,14 @@ WRITERS = {
     ("validate", "--plot"): (".",),
     ("calibrate", "--out"): (".",),
     ("from-server", "--out"): ("--mycnf", FILE),
+    ("rig predict", "--out"): ("galera-crash",),
 }
 """Options that write a file, with the rest of a command line that does."""
 
 ENDINGS = {"--plot": ".svg", "--plot-nodes": ".svg", "--plot-stale": ".svg", "--log": ".csv",
-           "--trace": ".json", "--film": ".html"}  # fmt: skip
-READ = {"--mycnf", "--status", "--variables", "--sysbench", "--beside", "--rtts", "--prices"}
+           "--trace": ".json", "--film": ".html", "--html": ".html"}  # fmt: skip
+READ = {"--mycnf", "--status", "--variables", "--sysbench", "--beside", "--rtts", "--prices",
+        "--predicted"}  # fmt: skip
 NOT_FILES = {("sweep", "--cache"), ("drill", "--cache"), ("rig measure", "--out")}
 """Folders. A cache that cannot be written costs a warning."""
 
@@ -94,7 +98,7 @@ def ending(command: str, option: str) -> str:
 
 
 def called(command: str, option: str, path: str) -> Any:
-    return CliRunner().invoke(app, [command, *WRITERS[command, option], option, path])
+    return CliRunner().invoke(app, [*command.split(), *WRITERS[command, option], option, path])
 
 
 def content_of(folder: Path) -> dict[str, bytes | None]:
@@ -178,7 +182,8 @@ def test_a_folder_a_name_in_no_folder_and_no_name_are_wrong_usage(
 
 @needs_full
 @pytest.mark.parametrize(
-    ("command", "option"), [pair for pair in WRITERS if pair[0] != "from-server"]
+    ("command", "option"),
+    [pair for pair in WRITERS if pair[0] not in {"from-server", "rig predict"}],
 )
 def test_a_disk_that_is_full_at_the_end_of_the_work_is_told(
     command: str, option: str, folder: Path, monkeypatch: pytest.MonkeyPatch

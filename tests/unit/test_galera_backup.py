@@ -14,12 +14,12 @@ BACKUP = {
 }  # fmt: skip
 
 
-def run(backup: dict[str, Any], **changes: Any) -> simrep.Result:
+def run(backup: dict[str, Any], think_time_ms: float = 40.0, **changes: Any) -> simrep.Result:
     """Writers on n1 and a backup of n3."""
     scenario: dict[str, Any] = {
         "cluster": {"model": "galera", "nodes": 3},
         "network": {"rtt_ms": 0.5},
-        "workload": {"threads": 4, "nodes": ["n1"], "think_time_ms": 7.0},
+        "workload": {"threads": 4, "nodes": ["n1"], "think_time_ms": think_time_ms},
         "backup": [{key: value for key, value in backup.items() if value is not None}],
         "run": {"duration_s": 6.0},
     } | changes
@@ -66,8 +66,8 @@ def test_a_link_is_shared_with_the_cluster() -> None:
     """On a link of 400 Mbit/s 200 MB take four seconds, and writesets wait behind its pieces."""
     network = {"rtt_ms": 0.5, "bandwidth_mbit": 400}
     free = BACKUP | {"method": "clone", "locked_bytes": None, "node": "n1"}
-    beside = run(free | {"to": "n2"}, network=network)
-    apart = run(free, network=network)
+    beside = run(free | {"to": "n2"}, 7.0, network=network)
+    apart = run(free, 7.0, network=network)
     began_s, ended_s = times(beside, "backup-begins", "backup-ends", node="n1")
     assert ended_s - began_s == pytest.approx(4.0, rel=0.05)
     assert beside.latency_s["mean"] > apart.latency_s["mean"] + 2e-3
@@ -108,7 +108,7 @@ def test_what_each_locks(backup: dict[str, Any], paused: int, desynced: int) -> 
 
 def test_rsync_has_the_node_fall_behind_for_all_of_it_and_mariabackup_for_the_end() -> None:
     most = [
-        run(BACKUP | how).counters["n3"]["wsrep_local_recv_queue_max"]
+        run(BACKUP | how, think_time_ms=7.0).counters["n3"]["wsrep_local_recv_queue_max"]
         for how in ({}, {"method": "rsync", "locked_bytes": None})
     ]
     assert most[1] == pytest.approx(20.0 * most[0], rel=0.3)

@@ -163,7 +163,8 @@ def test_rsu_stops_its_node_alone() -> None:
 
 def test_rsu_is_refused_where_clients_are_always_committing() -> None:
     """The server looks for a moment without, for five milliseconds."""
-    base = used(scenario({"class": [], "method": "RSU"}, groups={"B": ("n2", "insert", 64)}))
+    early = {"class": [], "method": "RSU", "at_s": 0.1}
+    base = used(scenario(early, groups={"B": ("n2", "insert", 64)}, end_s=0.3))
     done = simrep.run(base | {"workload": base["workload"] | {"think_time_ms": 0.0}})
     assert set(times(done, "ddl-fails")) == {"n2"}
     assert not times(done, "ddl-ends")
