@@ -365,7 +365,8 @@ def _assumptions(model: type[Model]) -> Iterator[str]:
 def _packs(names: list[str]) -> Iterator[str]:
     for name in names:
         card = load_pack(name, "simrep.models").card
-        yield f"- Pack `{name}`: {card.description}. Machine: {card.machine}."
+        linked = f"[`{name}`](../../models/packs/{name}.md)"
+        yield f"- Pack {linked}: {card.description}. Machine: {card.machine}."
         yield f"  Source: {card.source}. Fitted on: {card.fitted_on}."
     if names:
         yield ""
