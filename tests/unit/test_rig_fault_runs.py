@@ -226,28 +226,49 @@ def survivor(**changes):
     return Survivor(**(content | changes))
 
 
-def survive(sockets, *clients, for_s=0.4):
+def survive(sockets, over, *clients):
+    """The load ends once the event is set, on a busy machine, too; at the latest after 30 s."""
     plan = SurvivorPlan(clients, {name: str(path) for name, path in sockets.items()}, "")
     assert SurvivorPlan.from_json(plan.to_json()) == plan
-    over = Event()
-    threading.Timer(for_s, over.set).start()
-    return run_survivors(plan, LoadClock(), over)
+    latest = threading.Timer(30.0, over.set)
+    latest.start()
+    try:
+        return run_survivors(plan, LoadClock(), over)
+    finally:
+        latest.cancel()
+
+
+def answering(over, code=0, *, last=3):
+    """Every insert is answered so, and the load is over with the last one."""
+    inserts = Counter()
+
+    def answer(text):
+        if "insert" not in text:
+            return 0
+        inserts["n"] += 1
+        if inserts["n"] == last:
+            over.set()
+        return code
+
+    return answer
 
 
 # PyMySQL leaves a socket to the collector that it could not connect.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_clients_fail_over_and_number_their_transactions(tmp_path):
-    first, second = FakeServer(), FakeServer(lambda text: 1290 if "insert" in text else 0)
+    over, second_over = Event(), Event()
+    second = FakeServer(answering(over, 1290, last=1))
     sockets = {"n1": tmp_path / "one", "n2": tmp_path / "two"}
     with listening(sockets["n2"], second):
-        none = survive(sockets, survivor(order=("n1", "n2")))
+        none = survive(sockets, over, survivor(order=("n1", "n2")))
     assert {(one.node, one.connecting, one.error) for one in none} == {
         ("n1", True, 2003),
         ("n2", False, 1290),
     }
+    first = FakeServer(answering(second_over))
     sockets = {"n1": tmp_path / "three", "n2": tmp_path / "four"}
     with listening(sockets["n1"], first), listening(sockets["n2"], second):
-        found = survive(sockets, survivor(order=("n2", "n1")))
+        found = survive(sockets, second_over, survivor(order=("n2", "n1")))
     assert {(one.node, one.error) for one in found} == {("n2", 1290), ("n1", 0)}
     numbers = [one.sequence for one in found]
     assert numbers == list(range(1, len(found) + 1))
@@ -257,25 +278,27 @@ def test_clients_fail_over_and_number_their_transactions(tmp_path):
 
 
 def test_a_client_that_stays_meets_the_same_node_again(tmp_path):
-    server = FakeServer(lambda text: 1047 if "insert" in text else 0)
+    over = Event()
     sockets = {"n1": tmp_path / "one"}
-    with listening(sockets["n1"], server):
-        found = survive(sockets, survivor(order=("n1",), again=True))
+    with listening(sockets["n1"], FakeServer(answering(over, 1047))):
+        found = survive(sockets, over, survivor(order=("n1",), again=True))
+    assert len(found) == 3
     assert {(one.node, one.error) for one in found} == {("n1", 1047)}
     assert {one.sequence for one in found} == {1}  # the same transaction, again
 
 
 def test_who_has_no_answer_at_the_end_waits(tmp_path, monkeypatch):
     monkeypatch.setattr("simrep.rig.survivors._GRACE_S", 0.1)
-    stuck = threading.Event()
+    over, stuck = Event(), Event()
 
     def answer(text):
         if "insert" in text:
-            stuck.wait(3.0)
+            over.set()
+            stuck.wait(30.0)
         return 0
 
     with listening(tmp_path / "one", FakeServer(answer)):
-        found = survive({"n1": tmp_path / "one"}, survivor(order=("n1",)), for_s=1.0)
+        found = survive({"n1": tmp_path / "one"}, over, survivor(order=("n1",)))
         stuck.set()
         time.sleep(0.3)  # its client hears of it, and closes the connection
     assert [(one.error, one.connecting) for one in found] == [(WAITING, False)]
@@ -284,7 +307,8 @@ def test_who_has_no_answer_at_the_end_waits(tmp_path, monkeypatch):
 
 
 def test_clients_end_with_the_rig(tmp_path):
-    with listening(tmp_path / "one", FakeServer()):
+    busy = Event()
+    with listening(tmp_path / "one", FakeServer(answering(busy, last=2))):
         plan = SurvivorPlan(
             (survivor(order=("n1",)),), {"n1": str(tmp_path / "one")}, str(tmp_path / "out.csv")
         )
@@ -296,9 +320,9 @@ def test_clients_end_with_the_rig(tmp_path):
         assert process.stdout.readline() == "ready\n"
         process.stdin.write(f"go {time.monotonic_ns()}\n")
         process.stdin.flush()
-        time.sleep(0.2)
+        assert busy.wait(30.0)
         process.stdin.close()  # what the kernel does when the rig is killed
-        assert process.wait(10) == 0
+        assert process.wait(30) == 0
         process.stdout.close()
     assert read_attempts((tmp_path / "out.csv").read_text())
 
