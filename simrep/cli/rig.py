@@ -169,7 +169,7 @@ def predict(
     check_writable("--out", out)
     stored = load_experiment(experiment)
     cells = len(list(stored.experiment.cells()))
-    if out is not None and out.exists():
+    if out is not None and out.is_file():
         raise SimrepError(f"{out} is there already: predictions are not written anew")
     found = []
     each = predicted(stored.experiment, runs, executor=workers(jobs))
