@@ -151,7 +151,7 @@ def _conflicts(given: Settings) -> dict[str, Table]:
 
 
 def _dying(given: Settings) -> dict[str, Table]:
-    clients = {"threads": 6, "think_time_ms": 100}
+    clients = {"threads": 3, "think_time_ms": 100}
     suspect_s = given["suspect_s"]
     galera = {"evs.suspect_timeout": f"PT{suspect_s:g}S"}
     if suspect_s < 3:  # the provider wants three keepalives in that time
@@ -204,7 +204,7 @@ def _lost(given: Settings) -> dict[str, Table]:
                     "connect_timeout_s": 2,
                 },
             },
-            "run": {"duration_s": 25},
+            "run": {"duration_s": 20},
         }
     }
 
@@ -355,8 +355,8 @@ def _fault(fault: Mapping[str, Any]) -> Table:
     return given
 
 
-def play(name: str, settings: Settings, faults: Faults) -> Table:
-    """Run a lab.
+def play(name: str, settings: Settings, faults: Faults, place: int | None = None) -> Table:
+    """Run a lab, or one of its clusters.
 
     Parameters
     ----------
@@ -365,19 +365,24 @@ def play(name: str, settings: Settings, faults: Faults) -> Table:
         Of each slider or list its value.
     faults : sequence of mapping
         Tables ``[[fault]]``.
+    place : int, optional
+        Run only the cluster at this place, counted from 0.
 
     Returns
     -------
     dict
-        ``clusters``, of each what its clients and servers saw.
+        ``clusters``, of each what its clients and servers saw; ``count``, how many the lab has.
     """
+    every = list(scenarios(name, settings, faults).items())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clusters = [
             _told(title, simrep.run(one, replications=1, progress=False), faults)
-            for title, one in scenarios(name, settings, faults).items()
+            for title, one in (every if place is None else every[place : place + 1])
         ]
-    return {"lab": name, "settings": dict(settings), "clusters": clusters}
+    return {
+        "lab": name, "settings": dict(settings), "clusters": clusters, "count": len(every),
+    }  # fmt: skip
 
 
 def messages(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import exp, isfinite, log, nan, sqrt
 from statistics import fmean, median, stdev
 
 from simrep.data.definition import MetricTable, SeriesTable, Value
 from simrep.data.measurements import MeasuredCell
+from simrep.measure.student import student_quantile
 
 __all__ = ["Cell", "Summary", "cells_of", "single_run_interval"]
 
@@ -173,13 +173,10 @@ def single_run_interval(
         return values[0], values[0]  # exactly, where the logarithm would round
     scaled = [log(value) for value in values] if positive else values
     middle = fmean(scaled)
-    half = _student(count - 1) * stdev(scaled) * sqrt(1.0 + 1.0 / count)
+    half = (
+        student_quantile(count - 1, 0.5 + CONFIDENCE / 2.0)
+        * stdev(scaled)
+        * sqrt(1.0 + 1.0 / count)
+    )
     low, high = middle - half, middle + half
     return (exp(low), exp(high)) if positive else (low, high)
-
-
-@cache
-def _student(freedom: int) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))

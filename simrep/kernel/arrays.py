@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
-__all__ = ["NDArray", "Seeded", "np", "seeded"]
+__all__ = ["NUMPY", "NDArray", "Seeded", "np", "seeded"]
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +24,9 @@ else:
 
         NDArray = list  # annotations need something that takes a type
 
+NUMPY: Final = hasattr(np, "random")
+"""Whether NumPy is installed."""
+
 Seeded = Callable[[Sequence[int], Sequence[int]], "np.random.Generator"]
 """Makes a generator of entropy and a key."""
 
@@ -33,7 +36,7 @@ def _of_numpy(entropy: Sequence[int], key: Sequence[int]) -> np.random.Generator
 
 
 def _made() -> Seeded:
-    if hasattr(np, "random"):
+    if NUMPY:
         return _of_numpy
     from simrep.kernel import pcg64
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import exp, inf, log, sqrt
 
 from simrep.errors import ShortRunWarning
 from simrep.kernel.arrays import NDArray, np
+from simrep.measure.student import student_quantile
 
 __all__ = ["Interval", "difference_interval", "mean_interval", "mser5", "ratio_interval"]
 
@@ -75,14 +75,9 @@ def _half_width(array: NDArray[np.float64], confidence: float) -> float:
     if array.min() == array.max():
         return 0.0
     count = len(array)
-    return _student(count - 1, confidence) * float(array.std(ddof=1)) / sqrt(count)
-
-
-@cache
-def _student(freedom: int, confidence: float) -> float:
-    from scipy.special import stdtrit  # scipy.stats gives the same and takes 0.6 s to import
-
-    return float(stdtrit(freedom, 0.5 + confidence / 2.0))
+    return (
+        student_quantile(count - 1, 0.5 + confidence / 2.0) * float(array.std(ddof=1)) / sqrt(count)
+    )
 
 
 def mean_interval(values: Values, confidence: float = 0.95) -> Interval:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from simrep.contract.setup import Setup
 from simrep.kernel.streams import Streams
+from simrep.measure.student import student_quantile
 from simrep.runs.model_error import ModelError, model_error, network_share
 from simrep.scenario.pack import FitTable, Pack
 from simrep.scenario.prior import prior_of
@@ -216,8 +217,6 @@ def prediction_interval(
     F. E. Satterthwaite: An approximate distribution of estimates of variance components.
     Biometrics Bulletin 2 (1946), 110-114, doi:10.2307/3002019.
     """
-    from scipy.special import stdtrit
-
     if not values or not all(isfinite(value) and value > 0.0 for value in values):
         return None
     logs = [log(value) for value in values]
@@ -229,7 +228,7 @@ def prediction_interval(
         return values[0], values[0]
     parts = model**2 / freedom + (chance**2 / (count - 1) if count > 1 else 0.0)
     degrees = total**2 / parts if parts > 0.0 else inf
-    half = float(stdtrit(degrees, 0.5 + confidence / 2.0)) * sqrt(total)
+    half = student_quantile(degrees, 0.5 + confidence / 2.0) * sqrt(total)
     middle = fmean(logs)
     return exp(middle - half), exp(middle + half)
 

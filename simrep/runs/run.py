@@ -19,6 +19,7 @@ from simrep.errors import (
     ShortRunWarning,
     SimrepError,
 )
+from simrep.kernel.arrays import NUMPY
 from simrep.runs.batch import figures_of
 from simrep.runs.contention import preset_trap
 from simrep.runs.degradation import degradations, degraded
@@ -184,10 +185,20 @@ def run(
         most=most,
         progress=progress,
     )
+    uncertainty = uncertainty_of(setup)
     first = wanted if precision is None else min(LEAST, most)
+    if (
+        uncertainty is not None
+        and uncertainty.names
+        and (draws or (first > 1 and draws is None))
+        and not NUMPY
+    ):
+        raise ScenarioError(
+            "draws", "costs are drawn with NumPy, which is not installed",
+            "install numpy, or give draws=0: the interval is then that of the model's error alone",
+        )  # fmt: skip
     records, complete = collected(sampler, total=first)
     interrupted = "" if complete else f"{len(records)} of {sampler.wanted} replications"
-    uncertainty = uncertainty_of(setup)
     drawn: list[dict[str, float]] = []
     if uncertainty is not None and complete:
         if draws is None:
