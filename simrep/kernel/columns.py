@@ -131,9 +131,16 @@ class Column:
         """The numbers as a list."""
         return list(self._items)
 
-    def round(self) -> Column:
-        """Rounded to whole numbers, halves to even ones; floats as before."""
-        return Column(float(round(item)) for item in self._items)
+    def round(self, decimals: int = 0) -> Column:
+        """Rounded, halves to even ones; floats as before.
+
+        As NumPy does it: scaled, rounded to whole numbers and scaled back.
+        """
+        scale = float(10**decimals)
+        return Column(
+            float(round(item * scale)) / scale if math.isfinite(item) else item
+            for item in self._items
+        )
 
     def copy(self) -> Column:
         """The same once more."""

@@ -64,3 +64,10 @@ def test_what_is_not_there_is_an_error():
         Column([1.0, 2.0])[Column([True])]
     with pytest.raises(ValueError, match="do not make"):
         Column([1.0]).reshape(2, 2)
+
+
+def test_rounded_values_are_those_of_numpy():
+    values = [1.2345678905, 0.0012345675, -2.5, 1e9 / 3, 2.675, 0.5, 1.0000000005, float("inf")]
+    for decimals in (0, 2, 9):
+        expected = np.array(values).round(decimals).tolist()
+        assert columns.array(values).round(decimals).tolist() == expected

@@ -133,23 +133,36 @@ function note(words) {
 async function again({ keep = false } = {}) {
   const turn = ++lesson.asked;
   const before = lesson.faults.map((one) => ({ ...one }));
+  const { cursor, run: shown, faultsOfRun } = lesson;
   pause();
   note("");
   lab.classList.add("busy");
   said("Simulating ...");
   try {
-    const { value, seconds: took } = await Engine.ask("play", lesson.info.run.lab, settings(), lesson.faults);
-    if (turn !== lesson.asked) return;
-    lesson.run = value;
-    lesson.faultsOfRun = before;
-    const commits = value.clusters.reduce((sum, one) => sum + one.error.filter((error) => !error).length, 0);
+    const given = [lesson.info.run.lab, settings(), before];
+    let run = null, took = 0;
+    do { // one cluster after the other, each shown as it ends
+      const { value, seconds: more } = await Engine.ask("play", ...given, run ? run.clusters.length : 0);
+      if (turn !== lesson.asked) return;
+      took += more;
+      run = run ? { ...run, clusters: [...run.clusters, ...value.clusters] } : value;
+      lesson.run = run;
+      lesson.faultsOfRun = before;
+      lab.classList.remove("busy");
+      show();
+      if (run.clusters.length < run.count) {
+        move(length());
+        said(`Simulated ${run.clusters.length} of ${run.count} clusters: ${run.clusters.at(-1).title} ends after ${seconds(took)} ...`);
+      }
+    } while (run.clusters.length < run.count);
+    const commits = run.clusters.reduce((sum, one) => sum + one.error.filter((error) => !error).length, 0);
     said(`Simulated ${commits.toLocaleString("en")} commits in ${seconds(took)}, in this page.`);
-    show();
-    if (!keep) move(0);
+    move(keep ? cursor : 0);
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) move(length()); else toggle();
   } catch (error) {
     if (turn !== lesson.asked) return;
-    lesson.faults = (lesson.faultsOfRun || lesson.info.faults).map((one) => ({ ...one }));
+    lesson.faults = (faultsOfRun || lesson.info.faults).map((one) => ({ ...one }));
+    if (lesson.run !== shown) { Object.assign(lesson, { run: shown, faultsOfRun, cursor }); show(); }
     said("The engine refuses this run.");
     note(`This cannot be simulated: ${error.message}`);
   } finally {
