@@ -160,7 +160,14 @@ const Draw = (() => {
     }
     picture.append(text(8, 12, `mean of a commit: ${short(total)} ms`, { class: "tick" }));
     const small = parts.filter(([name, ms]) => (ms / total) * (box.right - box.left) <= 8 * name.length + 60);
-    picture.append(text(8, 57, small.map(([name, ms]) => `${name} ${short(ms)} ms`).join(", "), { class: "tick" }));
+    const lines = [""]; // SVG does not wrap: as many lines as they need
+    for (const [name, ms] of small) {
+      const words = `${name} ${short(ms)} ms`;
+      const longer = lines.at(-1) ? `${lines.at(-1)}, ${words}` : words;
+      if (longer.length * 6.3 <= width - 16) lines[lines.length - 1] = longer; else lines.push(words);
+    }
+    lines.forEach((words, place) => picture.append(text(8, 57 + 14 * place, words, { class: "tick" })));
+    picture.setAttribute("viewBox", `0 0 ${width} ${62 + 14 * (lines.length - 1)}`);
     return picture;
   }
 
