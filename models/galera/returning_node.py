@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from simrep.modelling import BulkStream, Parts
+from simrep.modelling import BulkStream, Fifo, Parts
 from simrep.models.galera.gcomm.view import View
 
 from .certifier import Certifier, NodeState
@@ -54,6 +54,7 @@ class ReturningNode(GaleraNode):
         super().__init__(parts, options, costs, member)
         cluster = parts.cluster
         self._cluster = cluster
+        self.data_disk: Callable[[], Fifo | None] = partial(cluster.data_disk, self.index)
         self.plan = TransferPlan.of(options, costs, cluster.data_bytes)
         self._sync_donor = options.sync_donor
         self.gcache = self.certifier.gcache = Gcache(options.gcache_bytes)
@@ -96,9 +97,8 @@ class ReturningNode(GaleraNode):
         self._applies = False  # what it has missed; until then it keeps it
         self._surplus = 0  # appliers that end after their next writeset
         self._missed: list[Ordered] = []
-        self._streams: Mapping[
-            tuple[int, int], tuple[Ordered, ...]
-        ] = {}  # of which its disk has fragments
+        # Of which its disk has fragments.
+        self._streams: Mapping[tuple[int, int], tuple[Ordered, ...]] = {}
         self._gives = False
         self._requests = 0  # to be out of flow control, and whoever waits for an answer
         self._asked: dict[int, Callable[[bool], object]] = {}
@@ -549,16 +549,6 @@ class ReturningNode(GaleraNode):
     def run(self, seconds: float, call: Callable[[Any], object], argument: Any) -> None:
         """See ``Donor.run``."""
         self.host.run(seconds, call, argument)
-
-    @property
-    def shares_disk(self) -> bool:
-        """See ``Donor.shares_disk``."""
-        return self._cluster.data_disk(self.index) is not None
-
-    def read_disk(self, seconds: float) -> float:
-        """See ``Donor.read_disk``."""
-        disk = self._cluster.data_disk(self.index)
-        return self.clock.now + seconds if disk is None else disk.book(seconds)
 
     def stand_still(self, after: int = 0) -> None:
         """See ``Donor.stand_still``; what comes up to ``after`` in the order is still certified."""

@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Protocol
 
-from simrep.modelling import BulkStream, Clock
+from simrep.modelling import BulkStream, Clock, Fifo
 
 from .certifier import NodeState
 from .options import GaleraCosts, GaleraOptions
@@ -122,6 +122,7 @@ class Donor(Protocol):
     alive: bool
     clock: Clock
     byte_s: float
+    data_disk: Callable[[], Fifo | None]  # that of its data, if anything else uses it meanwhile
 
     def when_applied(self, seqno: int, call: Callable[[Any], object]) -> object:
         """``call`` when it has committed everything up to there."""
@@ -133,15 +134,6 @@ class Donor(Protocol):
 
     def state_now(self, call: Callable[[NodeState, int], object]) -> object:
         """``call`` with its state, and how many messages after the request are in it."""
-        ...
-
-    @property
-    def shares_disk(self) -> bool:
-        """Whether the disk that its data are read from is used by others meanwhile."""
-        ...
-
-    def read_disk(self, seconds: float) -> float:
-        """Read from that disk for so long, beside all else; when that is done."""
         ...
 
     def stand_still(self) -> object:
@@ -258,7 +250,7 @@ class WholeTransfer(Donation):
     def _copy(self, _: None) -> None:
         size_bytes = self._plan.data_bytes
         self._piece = max(_PIECE_BYTES, int(size_bytes / _MOST_PIECES))
-        if self._donor.shares_disk:  # others get in between
+        if self._donor.data_disk() is not None:  # others get in between
             self._piece = _READ_BYTES
         self._unread = self._underway = max(1, int(size_bytes / self._piece))
         self._read(self._donor.clock.now)
@@ -269,8 +261,10 @@ class WholeTransfer(Donation):
             self._end()
         elif self._unread:
             self._unread -= 1
-            read_s = self._donor.read_disk(self._plan.byte_s * self._piece)
-            self._donor.clock.at(max(read_s, left_s), self._send, None)
+            disk, clock = self._donor.data_disk(), self._donor.clock
+            seconds = self._plan.byte_s * self._piece
+            read_s = clock.now + seconds if disk is None else disk.book(seconds)
+            clock.at(max(read_s, left_s), self._send, None)
 
     def _send(self, _: None) -> None:
         left_s = self._stream.send(self._piece, self._arrived, None)

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from simrep.errors import ScenarioError
-from simrep.scenario.table import Interval, Replications, Seconds, Seed, Table
+from simrep.scenario.table import Interval, Queued, Replications, Seconds, Seed, Table
 
 __all__ = ["RunTable"]
 
@@ -29,10 +29,8 @@ class RunTable(Table):
         description="auto: instead of warmup_s, what the rule MSER-5 finds in a replication that "
         "no figure counts",
     )
-    least_transactions: int = Field(
+    least_transactions: Queued = Field(
         0,
-        strict=True,
-        ge=0,
         description="duration_s is repeated until so many transactions have committed in it: a few "
         "clients take longer to tell a percentile",
     )

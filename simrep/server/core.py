@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import exp, inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from simrep.kernel.deque import deque
+from simrep.kernel.happening import Happening
+from simrep.server.host import Visit
+from simrep.server.shared import Program, SharedHost
 
-if TYPE_CHECKING:
-    from simrep.server.core_host import CoreProgram, SpinTurn, Turn
-
-__all__ = ["Core", "Part"]
+__all__ = ["REMEMBERED", "Core", "CoreProgram", "Part", "SpinEnd", "SpinTurn", "Turn"]
 
 _AVERAGED_S: Final = 32e-3 / 0.6931471805599453  # half of the average is 32 ms old (PELT)
 _LEAST: Final = 2.0 / 1024.0  # weight of a program on a core (MIN_SHARES)
 _TICK_S: Final = 4e-3  # 1/HZ
+REMEMBERED: Final = 16  # places of threads, of each program
 
 
 class Part:
@@ -204,3 +205,89 @@ class Core:
         chosen = first if best is None else best
         assert chosen is not None
         return chosen
+
+
+class CoreProgram(Program):
+    """A program on a machine with a queue for each core.
+
+    Parameters
+    ----------
+    machine : SharedHost
+    cores : sequence of Core
+        Those of the machine.
+    weight : float, optional
+        Of each of its threads, beside 1 for a whole program, where they are threads of the kernel
+        and make no group.
+
+    Attributes
+    ----------
+    parts : list of Part
+        What it has on each core.
+    before : list of Core
+        Where the last threads of it were that fell asleep.
+    last : int
+        The place of the last of them.
+    """
+
+    __slots__ = ("before", "last", "parts")
+
+    def __init__(
+        self, machine: SharedHost, cores: Sequence[Core], weight: float | None = None
+    ) -> None:
+        super().__init__(machine)
+        self.parts = [Part(self, core, weight) for core in cores]
+        self.before = [cores[number % len(cores)] for number in range(REMEMBERED)]
+        self.last = 0
+
+
+class Turn(Visit):
+    """A visit that knows whose it is, and on which core."""
+
+    __slots__ = ("core", "program")
+    program: CoreProgram
+    core: Core
+
+    def happen(self) -> None:
+        """See ``Happening.happen``."""
+        host: Any = self.host  # which is a CoreHost
+        if self.seconds > host.slice_s:
+            self.seconds -= host.slice_s
+            host.use_up(self)
+            return
+        host._ending = self
+        host._waker = self.core
+        self.call(self.argument)
+        host._waker = None
+        if host._ending is not None:
+            host._ending = None
+            host.fall_asleep(self)
+        elif self.core.turn is self:  # it goes on
+            if self.core.waiting:
+                host.keep_or_give_way(self)
+            else:
+                host._start(self)
+
+
+class SpinTurn(Turn):
+    """A thread that waits busily."""
+
+    __slots__ = ("charged_s", "end")
+    end: SpinEnd | None
+    charged_s: float  # until when it is charged for its core
+
+
+class SpinEnd(Happening):
+    """The turn of a program is over while a thread of it waits busily."""
+
+    __slots__ = ("spin",)
+
+    def __init__(self, spin: SpinTurn) -> None:
+        self.spin = spin
+
+    def happen(self) -> None:
+        """See ``Happening.happen``."""
+        spin = self.spin
+        if spin.end is self:  # else it has given way before, or stopped
+            host: Any = spin.host
+            spin.end = None
+            host.end_turn(spin)

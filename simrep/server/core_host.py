@@ -6,71 +6,16 @@ from math import inf
 from typing import Any, Final
 
 from simrep.kernel.clock import Clock
-from simrep.kernel.happening import Happening
 from simrep.kernel.streams import Streams
-from simrep.server.core import Core, Part
-from simrep.server.host import Call, Spin, Visit
-from simrep.server.shared import Program, SharedHost
+from simrep.server.core import REMEMBERED, Core, CoreProgram, Part, SpinEnd, SpinTurn, Turn
+from simrep.server.host import Call, Spin
+from simrep.server.shared import SharedHost
 from simrep.server.storage import FlushQueue
 
-__all__ = ["CoreHost", "CoreProgram", "SpinTurn", "Turn"]
+__all__ = ["CoreHost"]
 
 _KERNEL_WEIGHT: Final = 88761.0 / 1024.0  # of a thread with nice -20, beside that of a program
-_REMEMBERED: Final = 16  # places of threads, of each program
 _HOT_S: Final = 5e-4  # what has used a core so lately stays on it (sysctl_sched_migration_cost)
-
-
-class Turn(Visit):
-    """A visit that knows whose it is, and on which core."""
-
-    __slots__ = ("core", "program")
-    program: CoreProgram
-    core: Core
-
-    def happen(self) -> None:
-        """See ``Happening.happen``."""
-        host: Any = self.host  # which is a CoreHost
-        if self.seconds > host.slice_s:
-            self.seconds -= host.slice_s
-            host.use_up(self)
-            return
-        host._ending = self
-        host._waker = self.core
-        self.call(self.argument)
-        host._waker = None
-        if host._ending is not None:
-            host._ending = None
-            host.fall_asleep(self)
-        elif self.core.turn is self:  # it goes on
-            if self.core.waiting:
-                host.keep_or_give_way(self)
-            else:
-                host._start(self)
-
-
-class SpinTurn(Turn):
-    """A thread that waits busily."""
-
-    __slots__ = ("charged_s", "end")
-    end: _SpinEnd | None
-    charged_s: float  # until when it is charged for its core
-
-
-class _SpinEnd(Happening):
-    """The turn of a program is over while a thread of it waits busily."""
-
-    __slots__ = ("spin",)
-
-    def __init__(self, spin: SpinTurn) -> None:
-        self.spin = spin
-
-    def happen(self) -> None:
-        """See ``Happening.happen``."""
-        spin = self.spin
-        if spin.end is self:  # else it has given way before, or stopped
-            host: Any = spin.host
-            spin.end = None
-            host.end_turn(spin)
 
 
 class CoreHost(SharedHost):
@@ -121,12 +66,12 @@ class CoreHost(SharedHost):
         self._cores = [Core(place) for place in range(cores)]
         self._waker: Core | None = None
         super().__init__(clock, cores, streams=streams, name=name, **traits)
-        self._kernel: Any = CoreProgram(self, _KERNEL_WEIGHT)
+        self._kernel: Any = CoreProgram(self, self._cores, _KERNEL_WEIGHT)
         self.flushes = FlushQueue(self._kernel)
 
     def program(self) -> CoreProgram:
         """A further program, by the words of a machine."""
-        return CoreProgram(self)
+        return CoreProgram(self, self._cores)
 
     def stop(self, spin: Any, call: Call, argument: Any = None) -> None:
         """See ``Host.stop``."""
@@ -202,7 +147,7 @@ class CoreHost(SharedHost):
                     self._enter(part, now)
                     self._give(core, part, turn)
                     return
-        core = turn.program.before[int(self._chance() * _REMEMBERED)]
+        core = turn.program.before[int(self._chance() * REMEMBERED)]
         if waker is not None and (bound or waker.load < core.load):
             core = waker
         turn.core = core
@@ -298,7 +243,7 @@ class CoreHost(SharedHost):
         part: Any = core.part
         part.count(-1, self.clock._now)
         program = turn.program
-        place = program.last = (program.last + 1) % _REMEMBERED
+        place = program.last = (program.last + 1) % REMEMBERED
         program.before[place] = core
         if not part.runnable:
             part.sleep(self.slice_s)
@@ -424,7 +369,7 @@ class CoreHost(SharedHost):
     def _end_later(self, spin: SpinTurn) -> None:
         part: Any = spin.core.part
         left_s = (part.deadline_s - part.virtual_s) * part.weight
-        spin.end = _SpinEnd(spin)
+        spin.end = SpinEnd(spin)
         self.clock.put(spin.end, self.clock._now + max(left_s, 1e-9))
 
     def end_turn(self, spin: SpinTurn) -> None:
@@ -450,36 +395,6 @@ class CoreHost(SharedHost):
 
 def _waiting(core: Core) -> int:
     return core.waiting
-
-
-class CoreProgram(Program):
-    """A program on a machine with a queue for each core.
-
-    Parameters
-    ----------
-    machine : CoreHost
-    weight : float, optional
-        Of each of its threads, beside 1 for a whole program, where they are threads of the kernel
-        and make no group.
-
-    Attributes
-    ----------
-    parts : list of Part
-        What it has on each core.
-    before : list of Core
-        Where the last threads of it were that fell asleep.
-    last : int
-        The place of the last of them.
-    """
-
-    __slots__ = ("before", "last", "parts")
-
-    def __init__(self, machine: CoreHost, weight: float | None = None) -> None:
-        super().__init__(machine)
-        cores = machine._cores
-        self.parts = [Part(self, core, weight) for core in cores]
-        self.before = [cores[number % len(cores)] for number in range(_REMEMBERED)]
-        self.last = 0
 
 
 def _nothing(_: Any) -> None:

@@ -10,7 +10,8 @@ import pytest
 import simrep
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
-from simrep.server.core_host import CoreHost, CoreProgram
+from simrep.server.core import CoreProgram
+from simrep.server.core_host import CoreHost
 from simrep.server.storage import Disk, ScheduledDisk
 from simrep.server.thread import Thread
 

@@ -36,9 +36,9 @@ def test_versions_stand_between_model_defaults_and_the_scenario() -> None:
 def test_every_shipped_version_is_valid() -> None:
     known = versions("simrep.models", "galera")
     assert set(known) == {
-        "galera-2", "galera-3", "galera-4", "pxc-5.7.16", "pxc-5.7.17-29.20", "pxc-8.0",
-        "mariadb-10.3", "mariadb-10.4", "mariadb-10.5", "mariadb-10.6", "mariadb-10.11",
-        "mariadb-11.8",
+        "galera-2", "galera-3", "galera-4", "pxc-5.6", "pxc-5.7.16", "pxc-5.7.17-29.20",
+        "pxc-8.0", "mariadb-10.3", "mariadb-10.4", "mariadb-10.5", "mariadb-10.6",
+        "mariadb-10.11", "mariadb-11.8",
     }  # fmt: skip
     limits, serial, annotated = {}, set(), set()
     for version in known:
@@ -49,7 +49,7 @@ def test_every_shipped_version_is_valid() -> None:
         if options["binlog_annotate_row_events"]:
             annotated.add(version)
     assert (limits["pxc-5.7.16"], limits["pxc-8.0"], limits["mariadb-11.8"]) == (16, 100, 16)
-    assert serial == {"galera-2", "galera-3", "mariadb-10.3"}
+    assert serial == {"galera-2", "galera-3", "mariadb-10.3", "pxc-5.6", "pxc-5.7.16"}
     assert annotated == {version for version in known if version.startswith("mariadb")}
 
 
