@@ -158,7 +158,7 @@ CATALOGUE: tuple[DrillFault, ...] = (
     _lasting("cut non-writer", "non_writer", "cut", "the same of one on which no client writes"),
     _lasting(
         "one-way cut writer", "writer", "cut",
-        "for 30 s nothing comes through that the server that takes writes sends to the others",
+        "for 30 s all messages from the server that takes writes to the others are lost",
         keys={"direction": "out"},
     ),
     _lasting(
@@ -192,8 +192,8 @@ CATALOGUE: tuple[DrillFault, ...] = (
     ),
     DrillFault(
         name="lose all nodes", role="everybody", what="power-loss", back_s=inf,
-        said="all machines fall silent for good; what is left is at the cluster that follows "
-        "([replica_cluster])",
+        said="all machines fall silent for good; only the following cluster ([replica_cluster]) "
+        "remains",
     ),
 )  # fmt: skip
 
