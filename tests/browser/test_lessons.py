@@ -77,7 +77,10 @@ def test_a_run_in_the_page_is_equal_to_one_on_the_desktop(browser):
     page.evaluate("pause(); move(5)")
     page.select_option("#node", "n3")
     page.click("button:text-is('Kill')")
-    page.wait_for_function("lesson.run.clusters[0].faults.length === 1", timeout=START_MS)
+    page.wait_for_function(
+        "lesson.run.clusters.length === 3 && lesson.run.clusters[0].faults.length === 1",
+        timeout=START_MS,
+    )
     found = json.loads(page.evaluate("JSON.stringify(lesson.run)"))
     faults = [{"what": "kill", "node": "n3", "at_s": 5}]
     expected = labs.play("dying", found["settings"], faults)
