@@ -25,12 +25,22 @@ from simrep.runs.story import Follow, Journey, Story
 from simrep.runs.timeline import Line, TimelineReport
 from simrep.scenario.events import Event, events, within
 from simrep.scenario.schema import Scenario
-from simrep.why.commit import CommitStage, silence_s, stages_of
+from simrep.why.commit import CommitStage, Transmission, silence_s, stages_of
 from simrep.why.reasons import Causes, Messages, Reasons
 from simrep.why.replay import Replay
 from simrep.workload.transaction import Transaction
 
-__all__ = ["MOST", "Message", "Quiet", "Recording", "Step", "Told", "record", "recorded"]
+__all__ = [
+    "MOST",
+    "Message",
+    "Quiet",
+    "Recording",
+    "Step",
+    "Told",
+    "message_rows",
+    "record",
+    "recorded",
+]
 
 MOST = 250_000
 """Messages and steps: a page with them has about a megabyte."""
@@ -54,6 +64,23 @@ class Message(NamedTuple):
     cause: int | None  # the position of the message which its sender had just handled
     about: tuple[int, ...]  # positions of the transactions that it carries, or answers
     membership: bool  # whether servers agree by it on who is there
+
+
+def message_rows(
+    messages: Sequence[Message | Transmission], nodes: Sequence[str]
+) -> list[dict[str, Any]]:
+    """A row per message, with names of nodes; None for what has not arrived."""
+    return [
+        {
+            "sent_s": one.sent_s,
+            "arrived_s": None if isnan(one.arrived_s) else one.arrived_s,
+            "source": nodes[one.source],
+            "target": nodes[one.target],
+            "label": one.label,
+            "size_bytes": one.size_bytes,
+        }
+        for one in messages
+    ]
 
 
 class Told(NamedTuple):
@@ -169,17 +196,7 @@ class Recording(Report):
 
     def _rows(self) -> list[dict[str, Any]]:
         """A row per message."""
-        return [
-            {
-                "sent_s": one.sent_s,
-                "arrived_s": None if isnan(one.arrived_s) else one.arrived_s,
-                "source": self.nodes[one.source],
-                "target": self.nodes[one.target],
-                "label": one.label,
-                "size_bytes": one.size_bytes,
-            }
-            for one in self.messages
-        ]
+        return message_rows(self.messages, self.nodes)
 
     def __repr__(self) -> str:
         return (

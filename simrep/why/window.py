@@ -18,6 +18,7 @@ from simrep.runs.story import Follow
 from simrep.runs.timeline import Line, TimelineReport
 from simrep.scenario.schema import Scenario
 from simrep.why.commit import Transmission
+from simrep.why.recording import message_rows
 from simrep.why.replay import Replay
 
 if TYPE_CHECKING:
@@ -112,17 +113,7 @@ class WindowExplanation(Report):
 
     def _rows(self) -> list[dict[str, Any]]:
         """A row per message."""
-        return [
-            {
-                "sent_s": one.sent_s,
-                "arrived_s": None if isnan(one.arrived_s) else one.arrived_s,
-                "source": self.nodes[one.source],
-                "target": self.nodes[one.target],
-                "label": one.label,
-                "size_bytes": one.size_bytes,
-            }
-            for one in self.messages
-        ]
+        return message_rows(self.messages, self.nodes)
 
     def __repr__(self) -> str:
         return f"<WindowExplanation {self.title}, {len(self.messages)} messages>"
