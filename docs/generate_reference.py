@@ -158,7 +158,11 @@ def _experiments() -> Iterator[str]:
     schema = Experiment.model_json_schema(by_alias=True)
     yield EXPERIMENTS
     yield "## Top level\n"
-    plain = {key: value for key, value in schema["properties"].items() if "type" in value}
+    plain = {
+        key: value
+        for key, value in schema["properties"].items()
+        if {"type", "anyOf"} & value.keys()
+    }
     plain = {key: value for key, value in plain.items() if _table(value)[0] is None}
     yield from _keys(plain, required=schema["required"])
     yield ""

@@ -98,7 +98,7 @@ class FakeCluster:
 class World:
     """What happens, and what was done; the product and the equipment of a campaign.
 
-    ``events`` are called one after the other when a load runs.
+    ``events`` are called one after the other when a load runs, which lasts ``seconds``.
     """
 
     def __init__(self):
@@ -109,6 +109,7 @@ class World:
         self.events = iter(())
         self.refuse = ()
         self.lost = iter(())
+        self.seconds = iter(())
 
     def engine(self, server):
         return FakeEngine(self)
@@ -143,4 +144,5 @@ class World:
             for i in range(count)
         )
         count -= next(self.lost, 0)
-        return Loaded(count, 0, 2.5, 0.1, 0, 0.05, 0.05, 0.05, 0.05, 0.05, records=records)
+        lasted_s = next(self.seconds, 2.5)
+        return Loaded(count, 0, lasted_s, 0.1, 0, 0.05, 0.05, 0.05, 0.05, 0.05, records=records)

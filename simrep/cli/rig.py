@@ -374,9 +374,13 @@ def _print_runs(experiment: Experiment) -> None:
     runs = experiment.runs()
     for cell, repetitions in experiment.cells():
         options = " ".join(f"{name}={value}" for name, value in cell.options.items())
-        print(f"{cell.label}  {repetitions} x  {cell.nodes} nodes  {options}")
+        most = experiment.most_repetitions or 0
+        times = f"{repetitions} to {most}" if most > repetitions else f"{repetitions}"
+        print(f"{cell.label}  {times} x  {cell.nodes} nodes  {options}")
     clusters = len({run.cell.cluster_key for run in runs})
-    print(f"{len(runs)} runs on {clusters} clusters")
+    more = len(experiment.runs(most=True))
+    most_runs = f" to {more}" if more > len(runs) else ""
+    print(f"{len(runs)}{most_runs} runs on {clusters} clusters")
 
 
 def _print_predictions(found: list[Prediction]) -> None:

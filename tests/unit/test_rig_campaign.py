@@ -316,3 +316,77 @@ def test_beside_another_rig_nothing_is_tried(world, tmp_path, monkeypatch):
     with pytest.raises(BusyError):
         campaign(world, tmp_path).run()
     assert world.seen["form"] == 0
+
+
+def one_cell(**changes):
+    """An experiment of one cell, repeated until it is known."""
+    grid = [{"system": "galera", "layout": "lan", "load": "inserts"}]
+    return experiment(grid=grid, **{"most_repetitions": 5, **changes})
+
+
+def test_a_cell_that_is_known_to_a_tenth_is_not_repeated_further(world, tmp_path):
+    world.seconds = iter([1.0, 1.01])
+    one = campaign(world, tmp_path, one_cell())
+    assert one.run()
+    assert len(one.journal.entries) == 2
+    assert not one.absent
+
+
+@pytest.mark.parametrize(
+    ("seconds", "runs"),
+    [
+        ([1.0, 1.1, 1.05, 1.05], 4),  # halves of the intervals: 60 %, 12 % and 6 % of the mean
+        ([1.0, 2.0, 1.0, 2.0, 1.0, 2.0], 5),  # never known, so the limit ends it
+    ],
+)
+def test_a_cell_is_repeated_on_its_cluster_until_it_is_known(world, tmp_path, seconds, runs):
+    world.seconds = iter(seconds)
+    told = []
+    one = campaign(world, tmp_path, one_cell(), tell=told.append)
+    assert one.run()
+    assert [entry.row["repetition"] for entry in one.journal.entries] == [*range(1, runs + 1)]
+    assert world.seen["form"] == 1
+    said = [one.text for one in told if "not known" in one.text]
+    assert said == ["galera.lan.inserts.t1: not known to 10%, so once more: seconds"] * (runs - 2)
+    assert len(one.entries()) == len(one.wanted) == runs
+
+
+def test_only_the_cell_that_is_not_known_is_repeated_further(world, tmp_path):
+    stored = experiment(most_repetitions=3)
+    world.seconds = iter([1.0, 5.0, 1.0, 9.0])  # lan: one client, two clients, in turn
+    one = campaign(world, tmp_path, stored)
+    assert one.run()
+    further = [entry.row for entry in one.journal.entries if entry.row["repetition"] == 3]
+    assert [(row["layout"], row["threads"]) for row in further] == [("lan", 2)]
+
+
+def test_repeating_is_resumed(world, tmp_path):
+    world.seconds = iter([1.0, 2.0, 1.0, 2.0, 1.0])
+    world.events = iter([nothing, nothing, nothing, interrupt])
+    with pytest.raises(KeyboardInterrupt):
+        campaign(world, tmp_path, one_cell()).run()
+    again = campaign(world, tmp_path, one_cell())
+    assert [run.repetition for run in again.missing] == [4]
+    assert [run.repetition for run in again.absent] == [4]
+    assert again.run()
+    assert [entry.row["repetition"] for entry in again.entries()] == [1, 2, 3, 4, 5]
+    assert not again.absent
+
+
+def test_a_further_repetition_that_is_marked_is_measured_again(world, tmp_path):
+    world.seconds = iter([1.0, 2.0, 1.0, 1.0, 1.0, 1.0])
+    world.events = iter([nothing, nothing, commit_too_much])
+    one = campaign(world, tmp_path, one_cell(most_repetitions=3))
+    assert one.run()
+    tried = [(e.row["repetition"], e.attempt, e.passed) for e in one.journal.entries]
+    assert tried == [(1, 1, True), (2, 1, True), (3, 1, False), (3, 2, True)]
+
+
+def test_a_part_with_fewer_repetitions_is_not_repeated_further(world, tmp_path):
+    stored = one_cell()
+    world.seconds = iter([1.0, 2.0])
+    one = campaign(world, tmp_path, stored, part=stored.experiment.part(repetitions=2))
+    assert one.run()
+    assert not one.missing
+    assert len(one.journal.entries) == 2
+    assert [run.repetition for run in one.absent] == [3]

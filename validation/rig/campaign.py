@@ -18,6 +18,7 @@ from simrep.rig.experiment import Experiment, StoredExperiment
 from simrep.rig.gates import Gate, round_trip_gate
 from simrep.rig.guard import ended_by_signals, undisturbed
 from simrep.rig.journal import Entry, Progress
+from simrep.rig.known import KNOWN_SHARE
 from simrep.rig.layout import Layout
 from simrep.rig.manifest import software
 from simrep.rig.measure import failed_entry, measure, without_folders
@@ -38,6 +39,8 @@ _PINGS = 3
 """A single late answer spoils the mean of a few; delays that are wrong stay wrong."""
 _MOST_UNSURE = 5
 """Runs before that do not tell how long the others take."""
+_MOST_NAMED = 3
+"""Figures of which it is told that they are not known."""
 _BROKEN = {"equal rows", "same members"}
 _SETTLE_S = 1.0
 """For connections between servers to notice new delays."""
@@ -128,11 +131,15 @@ class Campaign(Progress):
             self.state.update(machine=machine, software=[*(o for o in known if o != now), now])
             self.state.update(accuracy=self._accuracy())
             self._began = time.monotonic()
-            for attempt in range(self.experiment.attempts):
+            passes, before = 0, -1
+            while (todo := self.missing) and (
+                passes < self.experiment.attempts or len(self.journal.entries) > before
+            ):
                 self.problems.clear()
-                todo = self.missing
-                if attempt and todo:
-                    self._say(f"once more: {len(todo)} runs that were marked")
+                before = len(self.journal.entries)
+                passes += 1
+                if passes > 1:
+                    self._say(f"once more: {len(todo)} runs that were marked, or not measured")
                 clusters: dict[str, list[Run]] = {}
                 for run in todo:
                     clusters.setdefault(run.cell.cluster_key, []).append(run)
@@ -151,14 +158,19 @@ class Campaign(Progress):
             return {"problem": without_folders(str(error))}
 
     def _on_one_cluster(self, runs: Sequence[Run]) -> None:
-        """Measure runs that share a cluster; it is formed anew when it breaks."""
+        """Measure runs that share a cluster, and further ones of their cells while they need it.
+
+        The cluster is formed anew when it breaks.
+        """
         left = list(runs)
         failed_starts = 0
         while left and failed_starts < _MOST_FAILED_STARTS:
             try:
                 with self._formed(left[0].cell) as formed:
-                    while left and self._one(formed, left.pop(0)):
-                        pass
+                    usable = True
+                    while left and usable:
+                        usable = self._one(formed, left.pop(0))
+                        left = left or self._further(runs[0].cell)
             except (BusyError, MixedError):
                 raise
             except Exception as error:  # noqa: BLE001 - servers fail to start in many ways
@@ -167,6 +179,18 @@ class Campaign(Progress):
                 self._say(problem)
         if left:
             self.problems.append(f"{len(left)} runs were not measured: {problem}")
+
+    def _further(self, cell: Cell) -> list[Run]:
+        """The next repetitions on a cluster of cells that are not known well enough."""
+        found = [
+            run
+            for run in self.missing
+            if run.cell.cluster_key == cell.cluster_key and not self.journal.attempts(run.id)
+        ]
+        for run in found:
+            figures = ", ".join(self.unknown(run.cell)[:_MOST_NAMED])
+            self._say(f"{run.cell.label}: not known to {KNOWN_SHARE:.0%}, so once more: {figures}")
+        return found
 
     @contextmanager
     def _formed(self, cell: Cell) -> Iterator[_Cluster]:

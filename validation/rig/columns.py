@@ -58,6 +58,10 @@ class MeasuredColumn:
     of: Callable[[Load], bool] = _any
     tail: float | None = None
 
+    def told_by(self, committed: float) -> bool:
+        """Whether so many transactions tell it."""
+        return self.tail is None or self.tail * committed >= _BEYOND
+
 
 METRICS = (
     MeasuredColumn("seconds", "makespan_s", "s", "time for all transactions", of=_counted),
@@ -122,9 +126,7 @@ def metrics(
 def _told(metric: MeasuredColumn, rows: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a load's rows tell it, of enough transactions."""
     least = min(float(row["committed"] or 0) for row in rows)
-    return any(row.get(metric.column, "") != "" for row in rows) and (
-        metric.tail is None or metric.tail * least >= _BEYOND
-    )
+    return any(row.get(metric.column, "") != "" for row in rows) and metric.told_by(least)
 
 
 def ignored(content: Mapping[str, Any], columns: Sequence[str]) -> list[str]:

@@ -163,6 +163,12 @@ class Experiment(Table):
     title: str = Field(description="what is measured")
     question: str = Field(description="what the measurement tells apart")
     repetitions: Count = Field(3, le=1000, description="runs of each cell")
+    most_repetitions: Count | None = Field(
+        None,
+        le=1000,
+        description="a cell is repeated further, at most so often in all, while the mean of one of "
+        "its figures is not known to 10 %; default: as planned",
+    )
     attempts: Count = Field(
         2, le=1000, description="a run that is marked is measured again, so often in all"
     )
@@ -190,6 +196,15 @@ class Experiment(Table):
     faults: tuple[RigFault, ...] = Field(
         (), alias="fault", description="what is broken in every run, at times after its load began"
     )
+
+    @model_validator(mode="after")
+    def _most(self) -> Self:
+        planned = max(grid.repetitions or self.repetitions for grid in self.grids)
+        if self.most_repetitions is not None and self.most_repetitions < planned:
+            raise ScenarioError(
+                "most_repetitions", f"{planned} are planned", f"must be at least {planned}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _names(self) -> Self:
@@ -256,11 +271,15 @@ class Experiment(Table):
         clusters = list(dict.fromkeys(cell.cluster_key for cell, _ in found.values()))
         yield from sorted(found.values(), key=lambda one: clusters.index(one[0].cluster_key))
 
-    def runs(self) -> list[Run]:
-        """All runs: within a cluster and a layout every cell once before the second repetition."""
+    def runs(self, *, most: bool = False) -> list[Run]:
+        """All planned runs, or the most that there may be.
+
+        Within a cluster and a layout every cell comes once before the second repetition.
+        """
         groups: dict[tuple[str, str], list[tuple[Cell, int]]] = {}
-        for cell, repetitions in self.cells():
-            groups.setdefault((cell.cluster_key, cell.layout.name), []).append((cell, repetitions))
+        for cell, planned in self.cells():
+            count = max(planned, self.most_repetitions or 0) if most else planned
+            groups.setdefault((cell.cluster_key, cell.layout.name), []).append((cell, count))
         return [
             Run(cell, repetition)
             for group in groups.values()
@@ -344,7 +363,12 @@ class Experiment(Table):
             given = ", ".join(f"--{kind}" for kind, names in wanted.items() if names)
             raise ScenarioError(given, "no cell is of all of them", "see --dry-run")
         own = tuple(system for system in self.systems if system.name in (systems or [system.name]))
-        return self.model_copy(update={"grids": tuple(grids), "systems": own})
+        limit = self.most_repetitions
+        if repetitions is not None and limit is not None:
+            limit = min(limit, repetitions)
+        return self.model_copy(
+            update={"grids": tuple(grids), "systems": own, "most_repetitions": limit}
+        )
 
     def system(self, name: str) -> System:
         """One of its systems."""

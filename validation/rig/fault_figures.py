@@ -20,6 +20,7 @@ from simrep.measure.attempts import WAITING as NO_ANSWER
 from simrep.measure.attempts import Attempts
 from simrep.rig.attempts import WAITING, Attempt, read_attempts
 from simrep.rig.cell import Cell, ProductName
+from simrep.rig.fault_names import MEASURED_ALONE
 from simrep.rig.injector import Done
 from simrep.rig.journal import Entry
 from simrep.rig.load import Load
@@ -31,7 +32,6 @@ __all__ = [
     "ATTEMPTS_FILE",
     "HITS",
     "LOG_FILE",
-    "MEASURED_ALONE",
     "SERIES",
     "figures_anew",
     "figures_of",
@@ -41,11 +41,6 @@ __all__ = [
 SERIES = "series"
 """Folder of what is kept of each run beside its figures."""
 ATTEMPTS_FILE, LOG_FILE = "attempts.csv.gz", "log.gz"
-MEASURED_ALONE = (
-    *("inject_s", "loadavg_start", "tables_equal_n", "duplicated_n", "not_acked_but_present_n"),
-    *("only_on_hit_nodes_n", "acked_missing_on_"),
-)
-"""Beginnings of the names of figures that no simulation has."""
 HITS = ("kill", "stop", "power-loss", "leave", "links", "syncs", *OPERATED)
 _BACK = ("restart", "continue", "links", "syncs", "taken-back")
 _AFTER_START = ("restart_total_s", "stall_survivors_while_rejoining_s", "tput_while_down_tps")

@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from simrep.rig.cell import Run
+from simrep.rig.cell import Cell, Run
 from simrep.rig.errors import RigError
 from simrep.rig.experiment import Experiment, StoredExperiment
 from simrep.rig.files import content_of, write_whole
 from simrep.rig.gates import Gate
+from simrep.rig.known import unknown_figures
 
 __all__ = ["Entry", "Journal", "Progress", "State"]
 
@@ -169,6 +170,14 @@ class State:
         write_whole(self._path, self.text())
 
 
+class _Wanted:
+    """Runs of an experiment: those planned, and the most that there may be."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.planned = {run.id for run in experiment.runs()}
+        self.most = experiment.runs(most=True)
+
+
 class Progress:
     """The runs of an experiment, and what is known of them.
 
@@ -197,13 +206,19 @@ class Progress:
         self.journal = Journal(folder / "runs.jsonl")
         self.state = State(folder / "state.json")
         self.factors = self.experiment.factors()
-        self.runs = {run.id: run for run in self.experiment.runs()}
-        self.wanted = list(self.runs.values()) if part is None else part.runs()
+        self.runs = {run.id: run for run in self.experiment.runs(most=True)}
+        self._whole = _Wanted(self.experiment)
+        self._part = self._whole if part is None else _Wanted(part)
         self._allowed = dict.fromkeys(self.runs, self.experiment.attempts)
         if again:
             for run in self.unusable:
                 tried = self.journal.attempts(run.id)
                 self._allowed[run.id] = max(tried + 1, self._allowed[run.id])
+
+    @property
+    def wanted(self) -> list[Run]:
+        """Planned runs, further ones that were tried, and the next of cells that need one."""
+        return self._of(self._part)
 
     @property
     def missing(self) -> list[Run]:
@@ -213,7 +228,16 @@ class Progress:
     @property
     def absent(self) -> list[Run]:
         """The same of the whole experiment."""
-        return self._unfinished(list(self.runs.values()))
+        return self._unfinished(self._of(self._whole))
+
+    def unknown(self, cell: Cell) -> list[str]:
+        """Figures of a cell that further repetitions are for: their mean is not known to 10 %."""
+        passed = [
+            entry
+            for entry in self.journal.entries
+            if entry.passed and entry.id in self.runs and self.runs[entry.id].cell.key == cell.key
+        ]
+        return unknown_figures(cell, passed)
 
     @property
     def unusable(self) -> list[Run]:
@@ -231,6 +255,21 @@ class Progress:
         order = {run: position for position, run in enumerate(self.runs)}
         own = [entry for entry in self.journal.entries if entry.id in order]
         return sorted(own, key=lambda entry: (order[entry.id], entry.attempt))
+
+    def _of(self, wanted: _Wanted) -> list[Run]:
+        tried = {entry.id for entry in self.journal.entries}
+        found: list[Run] = []
+        through: set[str] = set()  # cells of which nothing more is wanted
+        for run in wanted.most:
+            key = run.cell.key
+            known = run.id in wanted.planned or run.id in tried
+            if not known and key not in through and not self.unknown(run.cell):
+                through.add(key)
+            if known or key not in through:
+                found.append(run)
+            if not known or self._unfinished([run]):
+                through.add(key)
+        return found
 
     def _unfinished(self, runs: Sequence[Run]) -> list[Run]:
         return [run for run in runs if not self.journal.finished(run.id, self._allowed[run.id])]
