@@ -39,6 +39,8 @@ APT_SETTINGS = """\
 // The suite's release file may be older than the machine's clock allows; signatures are checked.
 Acquire::Check-Valid-Until "false";
 APT::Install-Recommends "false";
+// What a crash leaves half made is removed: files are synced once, when all of them are there.
+DPkg::Options { "--force-unsafe-io"; };
 """
 
 
@@ -162,6 +164,7 @@ def _fill(place: Path, recipe: Recipe, tell: Callable[[str], None]) -> None:
         run(["dpkg-deb", "-x", str(package), str(place)], timeout_s=LONG_S)
         package.unlink()
     inside("apt-get", "clean")
+    run(["sync", "--file-system", str(place)], timeout_s=LONG_S)
     if "\nmysql:" not in (place / "etc/passwd").read_text(encoding="utf-8"):
         inside("useradd", "-r", "-s", "/bin/false", "mysql")
     (place / "data").mkdir(exist_ok=True)
