@@ -267,7 +267,7 @@ class GaleraServer(Killable):
         """
         node = self.node
         member = node.member_state if self._primary else MemberState.NON_PRIMARY
-        ready = self.serves
+        ready = self.serves and node.alive
         return ServerStatus(
             state=_COMMENTS[member],
             serves=ready,

@@ -106,7 +106,8 @@ class Watch:
     of_interest : callable, optional
         ``of_interest(who)``: of ``waited`` only that is kept in which such a one waited.
     most : int, optional
-        When so many messages and spans are kept, no further ones are.
+        When so many messages, spans and others that are told (``keeps``) are kept, no further ones
+        are.
 
     Attributes
     ----------
@@ -145,6 +146,7 @@ class Watch:
         self.counted: dict[int, int] = {}
         self._since_s = since_s
         self._most = most
+        self._others = 0
         self._of_interest = of_interest
         self._blocked: dict[Line, None] = {}
         self._doing: dict[Key, list[tuple[float, str]]] = {}
@@ -224,8 +226,16 @@ class Watch:
             self.spans.append(Span(node, station, detail, who, what, began_s, now, cause))
             self._stop_if_full()
 
+    def keeps(self) -> bool:
+        """Whether something else that happens now is to be kept; it counts as kept then."""
+        if not self._since_s <= self.clock._now <= self.until_s:
+            return False
+        self._others += 1
+        self._stop_if_full()
+        return True
+
     def _stop_if_full(self) -> None:
-        if self._most is not None and len(self.spans) + len(self.sent) >= self._most:
+        if self._most is not None and len(self.spans) + len(self.sent) + self._others >= self._most:
             self._most = None
             self.until_s = self.clock._now
             self._keep_longer_than(inf)

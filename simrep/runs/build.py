@@ -20,6 +20,7 @@ from simrep.measure.staleness import ReadMeter
 from simrep.network.link import Link
 from simrep.network.network import EventfulNetwork, Network, Relay
 from simrep.network.watched import WatchedEventfulNetwork, WatchedNetwork
+from simrep.runs.failures import FailureLog, WatchedRecorder, WatchedServer
 from simrep.runs.faults import build_processes, host_kind, node_traits
 from simrep.runs.incidents import faults_of
 from simrep.scenario.cluster import MachineTable
@@ -245,12 +246,18 @@ def build_clients(
     model: Model,
     recorder: Recorder,
     fates: FollowedFates | None = None,
+    failures: FailureLog | None = None,
 ) -> Clients:
-    """The clients of one replication: those that meet errors, where there is anything to meet."""
+    """The clients of one replication: those that meet errors, where there is anything to meet.
+
+    ``failures`` keeps their attempts that fail, if it is there.
+    """
     clock, streams, workload = cluster.clock, cluster.streams, setup.workload
     server: Server = model
     if fates is not None and workload.waits_for_own:
         server = WaitingServer(clock, model, fates)
+    if failures is not None:
+        server, recorder = WatchedServer(server, failures), WatchedRecorder(recorder, failures)
     how = (clock, streams, workload, server, recorder, cluster.size)
     if cluster.fates is None and fates is not None:
         groups = {name: number for number, name in enumerate(groups_of(workload))}

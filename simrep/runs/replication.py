@@ -173,7 +173,10 @@ def _simulate(
         assert settings.duration_s is not None, "a load that varies is measured for a given time"
         end_s = meter.start_s + settings.duration_s
         periods = PeriodMeter(clock, meter, setup.workload, meter.start_s, end_s)
-    clients = build_clients(setup, cluster, model, periods or meter, followed)
+    log = None if story is None else story.log
+    clients = build_clients(setup, cluster, model, periods or meter, followed, log)
+    if story is not None:
+        story.begin(cluster, model)
     degradation = DegradationWatch(clock, model.degradation, meter.start_s)
     for node in cluster.arbitrators:
         clients.node_changes(node)
@@ -183,6 +186,8 @@ def _simulate(
             clock.at(change.at_s, clients.node_changes, change.node)
         if cluster.fates is not None:
             clock.at(change.at_s, cluster.fates.node_changes, (change.node, change.starts))
+        if story is not None:
+            clock.at(change.at_s, story.node_changes, (change.node, change.starts))
         if follower is not None:
             clock.at(change.at_s, follower[0].node_changes, (change.node, change.what))
 
@@ -198,6 +203,8 @@ def _simulate(
             clients.server_ends(change.node)
         if cluster.fates is not None:
             cluster.fates.node_changes((change.node, change.starts))
+        if story is not None:
+            story.node_changes((change.node, change.starts))
         if follower is not None:
             follower[0].node_changes((change.node, change.what))
 

@@ -8,28 +8,24 @@ from functools import cached_property
 from math import inf
 from typing import Any, NamedTuple
 
+from simrep.contract.cluster import Cluster
 from simrep.contract.model import Model
 from simrep.errors import ScenarioError
 from simrep.kernel.trace import MessageText, Sent
 from simrep.kernel.watch import Span, Waited, Watch
 from simrep.measure.meter import Meter
-from simrep.workload.laps import LAPS, LapClock
+from simrep.runs.failures import FailureLog
+from simrep.runs.stopwatch import Leg, Stopwatch
+from simrep.runs.writers import WriterWatch
+from simrep.workload.laps import LapClock
 from simrep.workload.transaction import Transaction
 
-__all__ = ["Follow", "Journey", "Leg", "Story", "belongs"]
+__all__ = ["Follow", "Journey", "Story", "belongs"]
 
 
 def belongs(who: object, transaction: Transaction) -> bool:
     """Whether somebody is a transaction, or a part of it that its server has made."""
     return who is transaction or getattr(who, "whole", None) is transaction
-
-
-class Leg(NamedTuple):
-    """A stage of a transaction, from one mark to the next."""
-
-    lap: int  # see ``Lap``
-    seconds: float
-    cause: Sent | None  # the message that its node was handling when the stage ended
 
 
 class Journey(NamedTuple):
@@ -45,30 +41,6 @@ class Journey(NamedTuple):
         return self.ended_s - self.transaction.started_s
 
 
-class _Stopwatch(list[float]):
-    """Seconds per stage that remember in which order they were added."""
-
-    def __init__(self, transaction: Transaction, watch: Watch, node: str) -> None:
-        super().__init__([0.0] * len(LAPS))
-        self.transaction = transaction
-        self.legs: list[Leg] = []
-        self._watch = watch
-        self._node = node
-
-    def __setitem__(self, lap: int, seconds: float) -> None:  # type: ignore[override]
-        added = seconds - self[lap]
-        if added:
-            self.legs.append(Leg(lap, added, self._watch.handled_by(self._node)))
-        super().__setitem__(lap, seconds)
-
-    def copy(self) -> _Stopwatch:
-        """One that goes on from here, with the next part of a transaction that is split."""
-        further = _Stopwatch(self.transaction, self._watch, self._node)
-        list.__init__(further, self)
-        further.legs = self.legs.copy()
-        return further
-
-
 @dataclass(frozen=True, slots=True)
 class Follow:
     """What of a run is kept."""
@@ -80,8 +52,10 @@ class Follow:
     details: bool = True
     # By client and start: what stations waited for is kept only where one of them waited.
     transactions: frozenset[tuple[int, float]] | None = None
-    # When so many messages, waits and services are kept, no further ones are.
+    # When so many messages, waits, services and failures are kept, no further ones are.
     most: int | None = None
+    # Whether attempts that fail are, and which nodes take writes.
+    clients: bool = False
 
     @classmethod
     def stages(cls) -> Follow:
@@ -108,6 +82,10 @@ class Story:
         When the run has ended, in simulated seconds.
     counted : mapping of int to int
         How many messages left their nodes that are not kept, by tenths of a second.
+    log : FailureLog or None
+        Of attempts that fail; None if they are not kept.
+    writers : WriterWatch or None
+        Who takes writes; likewise, and None until the run begins.
     """
 
     def __init__(self, clock: LapClock, names: Sequence[str], follow: Follow, meter: Meter) -> None:
@@ -135,22 +113,39 @@ class Story:
         self._model: Model | None = None
         self.names = watch.names
         self.ended_s = 0.0
+        self.log = FailureLog(clock, watch.keeps) if follow.clients else None
+        self.writers: WriterWatch | None = None
         self._recorder = meter.laps
         clock.laps, clock.stopwatch = self._laps, self._begin
 
     def _begin(self, transaction: Transaction) -> list[float]:
         """The seconds per stage of a new attempt at a transaction."""
-        return _Stopwatch(transaction, self._watch, self.names[transaction.node])
+        stopwatch = Stopwatch(transaction, self._watch, self.names[transaction.node])
+        if self.log is not None:
+            self.log.timed(stopwatch)
+        return stopwatch
 
     def _laps(self, kind: str, seconds: Sequence[float]) -> None:
         """See ``LapRecorder``."""
         self._recorder(kind, seconds)
-        if isinstance(seconds, _Stopwatch):
+        if isinstance(seconds, Stopwatch):
             journey = Journey(seconds.transaction, self._watch.clock._now, seconds.legs)
             self.all_journeys.append(journey)
 
+    def begin(self, cluster: Cluster, model: Model) -> None:
+        """The run is about to begin."""
+        if self.log is not None:
+            self.writers = WriterWatch(cluster, model)
+
+    def node_changes(self, change: tuple[int, bool]) -> None:
+        """The server of a node ends, or starts."""
+        if self.writers is not None:
+            self.writers.node_changes(change)
+
     def end(self, model: Model, measured_from_s: float) -> None:
         """The run has ended."""
+        if self.log is not None:
+            self.log.end()
         self.journeys = [one for one in self.all_journeys if one.ended_s >= measured_from_s]
         self._model = model
         self.ended_s = self._watch.clock._now

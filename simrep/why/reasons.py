@@ -100,6 +100,15 @@ class Reasons:
         found.sort(key=lambda pair: -pair[0])
         return found
 
+    def longest(self, node: str, who: Hashable, began_s: float, ended_s: float) -> str:
+        """The stage in which somebody waited longest in a time; empty if in none."""
+        total_s = {
+            stage: sum(seconds for seconds, _ in self.waits(node, who, stage, began_s, ended_s))
+            for stage in LAPS
+        }
+        longest = max(LAPS, key=lambda stage: total_s[stage])
+        return longest if total_s[longest] > 0.0 else ""
+
     def _is_long(self, one: Waited) -> bool:
         """Whether a member was silent for so long that no message of it was on its way."""
         return one.ended_s - one.began_s > self._silence_s

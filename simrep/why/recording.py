@@ -7,8 +7,9 @@ in full, and of the rest how much happened when.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import starmap
 from math import inf, isnan
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -16,8 +17,10 @@ from typing import Any, ClassVar, NamedTuple
 from simrep.contract.setup import Setup
 from simrep.errors import ScenarioError
 from simrep.kernel.trace import Sent
+from simrep.measure.attempts import WAITING
 from simrep.measure.series import Stall
 from simrep.runs.degradation import warn_degraded
+from simrep.runs.failures import Failure
 from simrep.runs.progress import told, work_expected
 from simrep.runs.replication import Replication, simulate
 from simrep.runs.report import Report
@@ -35,8 +38,10 @@ __all__ = [
     "Message",
     "Quiet",
     "Recording",
+    "Refusal",
     "Step",
     "Told",
+    "Writing",
     "message_rows",
     "record",
     "recorded",
@@ -84,7 +89,10 @@ def message_rows(
 
 
 class Told(NamedTuple):
-    """A transaction that has committed, with all its stages."""
+    """An attempt at a transaction that has committed or failed, with all its stages.
+
+    One that commits begins with the first attempt at it.
+    """
 
     number: int  # from 1, in the order in which those of the measured time committed; else 0
     kind: str
@@ -96,6 +104,27 @@ class Told(NamedTuple):
     ended_s: float
     stages: tuple[CommitStage, ...]
     critical: tuple[int, ...]  # positions of the messages that its commit waited for
+    error: str = ""  # what its client was told; empty if it has committed
+    unknown: bool = False  # it has failed, and may be committed all the same
+
+
+class Refusal(NamedTuple):
+    """An attempt to connect that has failed."""
+
+    node: int
+    group: str  # of clients; empty if they have no groups
+    error: str
+    began_s: float
+    ended_s: float
+
+
+class Writing(NamedTuple):
+    """A time in which a node takes writes."""
+
+    node: int
+    from_s: float
+    until_s: float
+    outside: bool  # the others have gone on without it: it takes them for itself
 
 
 class Step(NamedTuple):
@@ -105,7 +134,7 @@ class Step(NamedTuple):
     station: str
     what: str  # in words, the reason of a wait among them
     waits: bool
-    of: int | None  # the position of the transaction; None if it has not committed, or is none
+    of: int | None  # the position of the transaction; None if it has no end, or is none
     whose: str  # the transaction in words if it has no position
     began_s: float
     ended_s: float
@@ -139,7 +168,13 @@ class Recording(Report):
     messages : tuple of Message
         In the order of sending.
     transactions : tuple of Told
-        In the order of their ends.
+        Those that have committed, and every attempt that has failed, in the order of their ends.
+    refusals : tuple of Refusal
+        Attempts to connect that failed, in the order of their ends.
+    writers : tuple of Writing
+        Which nodes take writes, of the whole run.
+    leader : str
+        What the model calls the node that alone takes writes; empty if all do.
     steps : tuple of Step
         Of all that happened on nodes; those of a transaction on its own node are its stages. In
         the order of their begin.
@@ -153,9 +188,8 @@ class Recording(Report):
         Times without a commit, of the whole run.
     commits_s : tuple of float
         When transactions committed, in the whole run.
-    aborts : tuple of (float, float)
-        From when on (simulated seconds) how many failed in an interval of ``interval_s``.
-    interval_s : float
+    aborts_s : tuple of float
+        When attempts at transactions failed, in the whole run.
     others : mapping of int to int
         How many messages were sent that are not kept, by tenths of a second.
     chosen : int or None
@@ -178,14 +212,16 @@ class Recording(Report):
     look_s: tuple[float, float] | None
     messages: tuple[Message, ...]
     transactions: tuple[Told, ...]
+    refusals: tuple[Refusal, ...]
+    writers: tuple[Writing, ...]
+    leader: str
     steps: tuple[Step, ...]
     lines: tuple[Line, ...]
     events: tuple[Event, ...]
     faults: Mapping[str, str]
     quiet: tuple[Quiet, ...]
     commits_s: tuple[float, ...]
-    aborts: tuple[tuple[float, float], ...]
-    interval_s: float
+    aborts_s: tuple[float, ...]
     others: Mapping[int, int]
     chosen: int | None
     model: str
@@ -198,10 +234,15 @@ class Recording(Report):
         """A row per message."""
         return message_rows(self.messages, self.nodes)
 
+    @property
+    def committed(self) -> int:
+        """Transactions that have committed, of those that are kept."""
+        return sum(not one.error for one in self.transactions)
+
     def __repr__(self) -> str:
         return (
             f"<Recording of {self.length_s:g} s, {len(self.messages)} messages, "
-            f"{len(self.transactions)} transactions>"
+            f"{self.committed} commits>"
         )
 
 
@@ -265,7 +306,7 @@ def recorded(
 
     See :func:`record`.
     """
-    run = play(Follow(most=most))
+    run = play(Follow(most=most, clients=True))
     warn_degraded(run.degradation)
     story = run.story
     assert story is not None
@@ -282,7 +323,7 @@ def recorded(
         room_s = max(0.0, story.kept_until_s - (end_s - begin_s))
         from_s = max(0.0, begin_s - _BEFORE * room_s)
         if from_s > 0.0 and end_s > story.kept_until_s:
-            run = play(Follow(from_s, most=most))
+            run = play(Follow(from_s, most=most, clients=True))
             assert run.story is not None
             return _recording_of(setup, run, from_s, look_s, txn)
     return _recording_of(setup, run, 0.0, look_s, txn)
@@ -312,8 +353,7 @@ def _recording_of(
     until_s = story.kept_until_s
     happened = events(setup.scenario)
     kept = _Kept(setup, story, nodes, from_s, until_s, happened)
-    said = setup.model.said
-    series = run.measurement.series
+    said, leader = setup.model.said, setup.model.writers(setup.options)
     told = kept.transactions()
     numbers = [one.number for one in told]
     return Recording(
@@ -325,18 +365,19 @@ def _recording_of(
         look_s=look_s,
         messages=kept.messages(),
         transactions=told,
+        refusals=tuple(_refusals(run, from_s, until_s)),
+        writers=() if story.writers is None else tuple(
+            Writing(one.node, one.from_s, min(one.until_s, story.ended_s), one.outside)
+            for one in story.writers.spells()
+        ),
+        leader="" if leader is None else leader.title,
         steps=kept.steps(),
         lines=TimelineReport.of(run.noted, happened, nodes, run.replication, said).lines,
         events=happened,
         faults={fault.path: fault.what for fault in setup.scenario.faults},
         quiet=tuple(_quiet(story.all_journeys, run.measurement.stall)),
         commits_s=tuple(one.ended_s for one in story.all_journeys),
-        aborts=tuple(
-            (series.start_s + place * series.interval_s, float(number))
-            for place, number in enumerate(series.aborts)
-            if number
-        ),
-        interval_s=series.interval_s,
+        aborts_s=() if story.log is None else tuple(story.log.failed_s),
         others=dict(story.counted),
         chosen=numbers.index(txn) if txn in numbers else None,
         model=setup.model.name,
@@ -344,7 +385,20 @@ def _recording_of(
         replication=run.replication,
         scenario=setup.scenario.to_dict(),
         versions=setup.versions,
-    )
+    )  # fmt: skip
+
+
+def _refusals(run: Replication, from_s: float, until_s: float) -> Iterator[Refusal]:
+    """Attempts to connect that failed; of a run in which nothing happens there are none."""
+    log = run.attempts
+    if log is None:
+        return
+    columns = (log.connecting, log.error, log.node, log.group, log.began_s, log.ended_s)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for connecting, error, node, group, began_s, ended_s in rows:
+        if connecting and error and ended_s > from_s and began_s < until_s:
+            name = log.groups[group] if len(log.groups) > 1 else ""
+            yield Refusal(node, name, _error(log.texts[error]), began_s, ended_s)
 
 
 class _Kept:
@@ -364,12 +418,22 @@ class _Kept:
         self._messages = Messages(story)
         self._reasons = Reasons(story, nodes, silence_s(setup))
         first = len(story.all_journeys) - len(story.journeys)
-        self._journeys = [
-            (max(0, place - first + 1), one)
+        ended: list[tuple[int, Journey, Failure | None]] = [
+            (max(0, place - first + 1), one, None)
             for place, one in enumerate(story.all_journeys)
             if one.ended_s > from_s and one.transaction.started_s < until_s
         ]
-        self._places = {id(one.transaction): n for n, (_, one) in enumerate(self._journeys)}
+        failures = [] if story.log is None else story.log.failures
+        ended += [
+            (0, Journey(one.transaction, one.ended_s, one.legs), one)
+            for one in failures
+            if one.ended_s > from_s and one.began_s < until_s
+        ]
+        self._ended = sorted(ended, key=lambda one: one[1].ended_s)
+        self._places: dict[int, int] = {}
+        for place, (_, journey, failure) in enumerate(self._ended):
+            if failure is None or id(journey.transaction) not in self._places:
+                self._places[id(journey.transaction)] = place
         self._sent = [
             sent for sent in story.sent if sent.sent_s < until_s and not sent.arrived_s <= from_s
         ]
@@ -378,9 +442,10 @@ class _Kept:
     def messages(self) -> tuple[Message, ...]:
         """In the order of sending."""
         about: dict[int, list[int]] = defaultdict(list)
-        for place, (_, journey) in enumerate(self._journeys):
+        for place, (_, journey, failure) in enumerate(self._ended):
             for sent in self._messages.of(journey.transaction):
-                about[sent.number].append(place)
+                if failure is None or failure.began_s <= sent.sent_s <= failure.ended_s:
+                    about[sent.number].append(place)
         return tuple(self._message(sent, tuple(about.get(sent.number, ()))) for sent in self._sent)
 
     def _message(self, sent: Sent, about: tuple[int, ...]) -> Message:
@@ -400,25 +465,55 @@ class _Kept:
 
     def transactions(self) -> tuple[Told, ...]:
         """In the order of their ends."""
-        return tuple(self._told(number, journey) for number, journey in self._journeys)
+        return tuple(starmap(self._told, self._ended))
 
-    def _told(self, number: int, journey: Journey) -> Told:
-        one = journey.transaction
+    def _told(self, number: int, journey: Journey, failure: Failure | None) -> Told:
+        one, node = journey.transaction, journey.transaction.node
+        began_s = one.started_s
+        if failure is not None:
+            began_s, node = failure.began_s, failure.node
         causes = Causes(self._story, self._messages, journey)
-        near = within(self._happened, one.started_s, journey.ended_s)
+        near = within(self._happened, began_s, journey.ended_s)
+        stages = stages_of(journey, causes, self._reasons, self._nodes[node], near)
+        if failure is not None:
+            stages = self._stages_of_failure(failure, stages)
         critical = (self._numbers.get(sent.number) for sent in causes.critical)
         return Told(
             number=number,
             kind=one.kind,
             client=one.client,
-            node=one.node,
+            node=node,
             rows=one.rows,
             size_bytes=one.size_bytes,
-            started_s=one.started_s,
+            started_s=began_s,
             ended_s=journey.ended_s,
-            stages=stages_of(journey, causes, self._reasons, self._nodes[one.node], near),
+            stages=stages,
             critical=tuple(sorted(one for one in critical if one is not None)),
+            error="" if failure is None else _error(failure.error),
+            unknown=failure is not None and failure.unknown,
         )
+
+    def _stages_of_failure(
+        self, failure: Failure, stages: tuple[CommitStage, ...]
+    ) -> tuple[CommitStage, ...]:
+        """Stages of the attempt; the last one has not ended, and is called by what it waited for.
+
+        Earlier attempts at the same transaction have stages of their own.
+        """
+        own = [
+            replace(stage, began_s=max(stage.began_s, failure.began_s))
+            for stage in stages
+            if stage.ended_s > failure.began_s
+        ]
+        if own and own[-1].name == "other":
+            last, node = own[-1], self._nodes[failure.node]
+            if not failure.legs:
+                own[-1] = replace(last, reason=last.reason or "its server has not begun with it")
+            name = self._reasons.longest(node, failure.transaction, last.began_s, last.ended_s)
+            if name:
+                held = (failure.transaction, name, last.began_s, last.ended_s)
+                own[-1] = replace(last, name=name, reason=self._reasons.of(node, *held))
+        return tuple(own)
 
     def steps(self) -> tuple[Step, ...]:
         """In the order of their begin."""
@@ -429,7 +524,7 @@ class _Kept:
                 continue
             who, node = getattr(span.who, "whole", None) or span.who, places[span.node]
             of = self._places.get(id(who))
-            if of is not None and self._journeys[of][1].transaction.node == node:
+            if of is not None and self._ended[of][1].transaction.node == node:
                 continue  # the stages of the transaction tell the same
             found.append(
                 Step(
@@ -444,6 +539,11 @@ class _Kept:
                 )
             )
         return tuple(sorted(found, key=lambda one: (one.began_s, one.ended_s, one.node)))
+
+
+def _error(text: str) -> str:
+    """An error as its client met it."""
+    return "no answer until the end of the run" if text == WAITING else text
 
 
 def _named(who: Any) -> str:

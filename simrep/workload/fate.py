@@ -344,6 +344,10 @@ class Fates:
         """The others have gone on without a node: what only that has is lost."""
         self._outside |= 1 << node
 
+    def is_outside(self, node: int) -> bool:
+        """Whether the others have gone on without a node."""
+        return bool(self._outside >> node & 1)
+
     def inside(self, node: int) -> None:
         """A node is part of the service again; a model tells what it has of its own (``strayed``).
 

@@ -4,6 +4,7 @@ Skipped where there is no Chromium or no Playwright; ``make browser-test`` insta
 """
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,15 @@ SPOT = """() => {
     const box = picture.canvas.getBoundingClientRect(), [y, height] = picture.laneBox(group);
     const x = box.left + picture.x(part.began + 0.43 * lasts(part));
     return [x, box.top + y + height / 2, part.reason];
+}"""
+FAILURE_SPOT = """() => {
+    const { run, picture } = player;
+    const group = run.groups.all.find((one) => one.refusal && one.ended > one.began);
+    player.show(group.began, group.ended);
+    player.draw();
+    picture.canvas.scrollIntoView();
+    const box = picture.canvas.getBoundingClientRect(), [y, height] = picture.laneBox(group);
+    return [box.left + picture.x((group.began + group.ended) / 2), box.top + y + height / 2];
 }"""
 PINCH = """([x, y]) => {
     const canvas = player.parts.picture;
@@ -140,6 +150,79 @@ def test_a_run_is_played_and_explained(browser, broken):
     assert page.locator("a, iframe, img").count() == 0
     assert page.locator("script").count() == 2
     assert asked == [broken.as_uri()]
+    assert not wrong
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory):
+    """A source with a hostile name dies, another is promoted, and it comes back."""
+    file = tmp_path_factory.mktemp("player") / "failing.html"
+    scenario = {
+        "cluster": {"model": "semisync", "options": {"failover_manager": "orchestrator"}},
+        "node": [{"name": TITLE}, {"name": LINK}, {"name": SCRIPT}],
+        "network": {"rtt_ms": 4},
+        "workload": {"rate_tps": 100, "connections": 10},
+        "fault": [
+            {"what": "kill", "node": TITLE, "at_s": 1},
+            {"what": "restart", "node": TITLE, "at_s": 8},
+        ],
+        "run": {"duration_s": 12},
+    }
+    record(scenario).player(file)
+    return file
+
+
+@pytest.mark.slow
+def test_failed_attempts_and_who_takes_writes_are_seen(browser, failing):
+    page, asked, wrong = shown(browser, failing)
+    page.keyboard.press("0")
+    page.evaluate("player.goTo(0.5)")
+    writers = page.locator(".writers")
+    assert writers.inner_text() == f"Takes writes as source: {TITLE}"
+    page.evaluate("player.goTo(2)")
+    page.wait_for_function(
+        "document.querySelector('.writers').textContent === 'No node takes writes'"
+    )
+    page.evaluate("player.goTo(player.run.length - 0.01)")
+    page.wait_for_function("document.querySelector('.writers').textContent.includes('alone')")
+    assert writers.inner_text().endswith(f"; alone, outside of the service: {TITLE}")
+    assert page.locator(".legend").inner_text().count("takes writes") == 2
+
+    # From failure to failure by keyboard; each is told with its error, and leads to its stages.
+    page.keyboard.press("0")
+    page.evaluate("player.goTo(0)")
+    ends = []
+    for _ in range(12):
+        page.keyboard.press("e")
+        ends.append(page.evaluate("player.failure.ended"))
+    assert ends == sorted(ends)
+    assert ends[0] > 1.0
+    assert "2003 connection refused" in page.locator(".said").inner_text()
+    page.evaluate("player.showFailure(player.run.groups.all.find((one) => one.error && one.told))")
+    assert "2013 lost connection to the server" in page.locator(".error").inner_text()
+    assert "does not know" in page.locator(".error").inner_text()
+    assert page.locator(".stages li").count() >= 1
+
+    # The list of what is in view, and of it only those that failed.
+    page.keyboard.press("0")
+    page.wait_for_function("document.querySelectorAll('.list li').length > 100")
+    heading = page.locator(".in-view h3").inner_text()
+    assert {"2003", "2013"} <= set(re.findall(r"\d{4}", heading))
+    page.get_by_role("button", name="failed only").click()
+    marks = page.locator(".list .mark").all_inner_texts()
+    assert set(marks) == {"⊗"}
+    row = page.locator(".list button").first
+    row.focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("player.failure !== null")
+
+    # A mark in the picture tells the error: the pointer goes to the end of an attempt.
+    spot = page.evaluate(FAILURE_SPOT)
+    page.mouse.move(*spot)
+    assert "2003 connection refused" in page.locator(".tip").inner_text()
+    page.screenshot(path=PICTURES / "player-failures.png")
+    assert page.locator("a, iframe, img").count() == 0
+    assert asked == [failing.as_uri()]
     assert not wrong
 
 

@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 import simrep
 from simrep.cli import app
 from simrep.errors import ScenarioError, SimrepError
+from simrep.runs.replication import simulate
+from simrep.scenario.schema import load
 from simrep.show.player.columns import HOLE, Texts, kind_of
 from simrep.show.player.document import document
 from simrep.why.recording import record
@@ -160,6 +162,79 @@ def test_faults_are_bands_and_marks():
     assert (1, "paused", 1_000_000, 1_500_000) in bands
     assert [one["text"] for one in content["events"]] == ["n3 killed", "n2 paused", "n3 restarts"]
     assert any(note["kind"] == "fault" for note in content["notes"])
+
+
+DYING = {
+    "cluster": {"model": "semisync", "options": {"failover_manager": "orchestrator"}},
+    "workload": {"rate_tps": 100, "connections": 4, "clients": {"connect_timeout_s": 1}},
+    "fault": [
+        {"what": "kill", "node": "n1", "at_s": 0.3},
+        {"what": "restart", "node": "n1", "at_s": 7},
+    ],
+    "run": {"duration_s": 10, "log": True},
+}
+
+
+@pytest.fixture(scope="module")
+def dying():
+    """The source of a semi-synchronous cluster dies, another one is promoted, it comes back."""
+    return record(scenario(**DYING))
+
+
+def test_failed_attempts_are_those_that_the_run_counts(dying):
+    failed = [one for one in dying.transactions if one.error]
+    answered = [one for one in failed if not one.error.startswith("no answer")]
+    run = simulate(load(scenario(**DYING)), seed=dying.seed)
+    log = run.measurement.log
+    there = ~log.committed
+    ends_s = (log.started_s + log.latency_s)[there]
+    assert [one.ended_s for one in answered] == pytest.approx(sorted(ends_s), abs=1e-9)
+    assert [one.error for one in answered] == list(log.error[there])
+    assert answered
+    assert len(dying.aborts_s) == len(answered)
+    # Recording changes nothing: the same transactions commit at the same times.
+    assert dying.committed == int(log.committed.sum()) == len(dying.commits_s)
+    # Their stages follow each other from the begin of the attempt to its end.
+    for one in failed:
+        assert one.unknown  # the connection was lost during the commit, or there is no answer
+        edges = [one.stages[0].began_s, *(stage.ended_s for stage in one.stages)]
+        assert edges[0] == one.started_s
+        assert edges[-1] == one.ended_s
+        assert edges == sorted(edges)
+    attempts = run.attempts
+    refused = attempts.connecting & (attempts.error > 0)
+    assert [one.ended_s for one in dying.refusals] == list(attempts.ended_s[refused])
+    assert {one.error for one in dying.refusals} >= {"2003 connection refused"}
+
+
+def test_who_takes_writes_is_told_over_time(dying):
+    first, second, third = dying.writers
+    assert (first.node, first.from_s, first.until_s) == (0, 0.0, 0.3)
+    promoted = next(line for line in dying.lines if line.what == "promoted")
+    assert (dying.nodes[second.node], second.from_s) == (promoted.node, promoted.at_s)
+    assert second.until_s == dying.length_s
+    # The old source comes back and takes writes that nobody else gets.
+    assert third.node == 0
+    assert third.from_s > 7.0
+    assert [one.outside for one in dying.writers] == [False, False, True]
+    content = document(dying)
+    assert content["leader"] == "source"
+    assert [one["outside"] for one in content["writers"]] == [False, False, True]
+    errors = [place for place in content["transactions"]["error"] if place >= 0]
+    assert len(errors) + dying.committed == len(dying.transactions)
+    assert "2013 lost connection to the server" in {content["texts"][one] for one in errors}
+
+
+def test_a_deadlock_has_the_stages_up_to_it():
+    keys = {"distribution": "hot", "rows": 10, "hot_rows": 1, "hot_fraction": 1.0}
+    classes = [{"name": "w", "rows": 1, "keys": keys}]
+    recording = record(scenario(workload={"threads": 4, "nodes": ["n1", "n2"], "class": classes}))
+    failed = [one for one in recording.transactions if one.error]
+    assert {one.error for one in failed} == {"1213 deadlock"}
+    assert any(len(one.stages) > 1 for one in failed)
+    assert not any(one.unknown for one in failed)
+    assert len(recording.writers) == 3  # all nodes, from begin to end
+    assert {(one.from_s, one.until_s) for one in recording.writers} == {(0.0, recording.length_s)}
 
 
 def test_texts_that_differ_in_numbers_are_kept_once():

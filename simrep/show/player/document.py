@@ -16,12 +16,14 @@ from simrep.printable import printable
 from simrep.runs.timeline import without_repeats
 from simrep.show.player.bands import bands
 from simrep.show.player.columns import TICK_S, Texts, differences, kind_of, ticks
-from simrep.why.recording import Message, Recording, Step, Told
+from simrep.why.recording import Message, Recording, Refusal, Step, Told
 
 __all__ = ["FORMAT", "VERSION", "document"]
 
-FORMAT, VERSION = "simrep-player", 1
+FORMAT, VERSION = "simrep-player", 2
 _BINS = 600
+_MOST_REFUSALS = 50_000
+"""Many clients that try to connect again and again must not fill the page."""
 _WIDTHS_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 _VIEWS = {"stable", "primary", "non-primary", "elected", "writable", "read-only", "promoted",
           "repointed", "manager-decides", "proxy-writer", "outside"}  # fmt: skip
@@ -58,6 +60,17 @@ def document(recording: Recording) -> dict[str, Any]:
         "chosen": -1 if recording.chosen is None else recording.chosen,
         "messages": _messages(recording.messages, len(recording.nodes)),
         "transactions": _transactions(recording.transactions, texts),
+        "refusals": _refusals(recording.refusals, texts),
+        "leader": printable(recording.leader),
+        "writers": [
+            {
+                "node": one.node,
+                "at": ticks(one.from_s),
+                "until": ticks(one.until_s),
+                "outside": one.outside,
+            }
+            for one in recording.writers
+        ],
         "steps": _steps(recording.steps, texts),
         "notes": _notes(recording),
         "events": _events(recording),
@@ -124,6 +137,20 @@ def _transactions(told: tuple[Told, ...], texts: Texts) -> dict[str, Any]:
         "numbers": numbers,
         "critical_count": [len(one.critical) for one in told],
         "critical": differences(chain.from_iterable(one.critical for one in told)),
+        "error": [texts.whole(one.error) if one.error else -1 for one in told],
+        "unknown": [place for place, one in enumerate(told) if one.unknown],
+    }
+
+
+def _refusals(refusals: tuple[Refusal, ...], texts: Texts) -> dict[str, Any]:
+    kept = refusals[:_MOST_REFUSALS]
+    return {
+        "node": [one.node for one in kept],
+        "group": [texts.whole(one.group) for one in kept],
+        "error": [texts.whole(one.error) for one in kept],
+        "began": differences(ticks(one.began_s) for one in kept),
+        "took": [_since(one.ended_s, one.began_s) for one in kept],
+        "left_out": len(refusals) - len(kept),
     }
 
 
@@ -185,9 +212,7 @@ def _rates(recording: Recording) -> dict[str, Any]:
     width_s = next((one for one in _WIDTHS_S if one >= least_s), recording.length_s / _BINS)
     bins = max(1, ceil(recording.length_s / width_s))
     commits = Counter(min(bins - 1, int(at_s / width_s)) for at_s in recording.commits_s)
-    aborts: Counter[int] = Counter()
-    for at_s, number in recording.aborts:
-        aborts[min(bins - 1, int((at_s + recording.interval_s / 2) / width_s))] += round(number)
+    aborts = Counter(min(bins - 1, int(at_s / width_s)) for at_s in recording.aborts_s)
     sent = Counter(min(bins - 1, int(one.sent_s / width_s)) for one in recording.messages)
     for tenth, number in recording.others.items():
         sent[min(bins - 1, int((tenth + 0.5) / 10.0 / width_s))] += number

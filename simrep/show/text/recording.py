@@ -27,7 +27,7 @@ def recording_tables(recording: Recording) -> Group:
     rows = [(kind, amount(count), size(sizes[kind])) for kind, count in counts.most_common()]
     facts = (
         f"from {recording.from_s:.3f} to {recording.until_s:.3f} s of {recording.length_s:.3f} s: "
-        f"{amount(len(recording.transactions))} commits, {amount(len(recording.messages))} messages"
+        f"{amount(recording.committed)} commits, {amount(len(recording.messages))} messages"
     )
     return Group(
         title(f"Recording of {recording.model}"),

@@ -3,7 +3,7 @@
 const HELP = [
   ["space", "play or pause"], ["← →", "the message before, the next message"],
   ["shift ← →", "move the picture"], ["+ −", "zoom in, zoom out (also the mouse wheel, or two fingers)"],
-  ["n p", "the next transaction, the one before"], ["f", "the next fault or stall"],
+  ["n p", "the next transaction, the one before"], ["f", "the next fault or stall"], ["e", "the next attempt that failed"],
   ["0", "the whole run"], ["[ ]", "slower, faster"], ["esc", "choose nothing"],
 ];
 
@@ -38,10 +38,12 @@ function buildParts(player) {
   button("in", "+", "Zoom in (+)");
   button("whole", "whole run", "The whole run (0)");
   button("event", "next event", "The next fault or stall (f)");
+  button("failure", "next failure", "The next attempt that failed (e)");
   const clock = element(bar, "div", "clock");
   parts.time = element(clock, "output", "time");
   parts.span = element(clock, "span", "span");
   parts.pace = element(clock, "span", "pace");
+  parts.writers = element(root, "p", "writers");
 
   parts.overview = element(root, "canvas", "overview");
   parts.overview.setAttribute("aria-label", "The whole run: commits, failures, stalls, faults and views");
@@ -65,9 +67,10 @@ function buildParts(player) {
   row("nodes", "Nodes");
   parts.kindsRow = row("kinds", "Messages");
   row("stagesRow", "Stages");
+  row("marksRow", "Marks");
 
   const below = element(root, "div", "below");
-  const one = element(below, "section", "transaction");
+  const left = element(below, "div", "left"), one = element(left, "section", "transaction");
   const line = element(one, "div", "line");
   parts.chosen = element(line, "h3");
   for (const [name, text, title] of [["earlier", "‹", "The transaction before (p)"], ["later", "›", "The next transaction (n)"], ["close", "×", "Choose none (esc)"]]) {
@@ -76,8 +79,16 @@ function buildParts(player) {
     parts[name].title = title;
     parts[name].setAttribute("aria-label", title);
   }
+  parts.error = element(one, "p", "error");
   parts.about = element(one, "p", "facts");
   parts.stages = element(one, "ol", "stages");
+  const inView = element(left, "section", "in-view"), listed = element(inView, "div", "line");
+  parts.listed = element(listed, "h3");
+  parts.onlyFailed = element(listed, "button", "", "failed only");
+  parts.onlyFailed.type = "button";
+  parts.onlyFailed.setAttribute("aria-pressed", "false");
+  parts.list = element(inView, "ol", "list");
+  parts.list.setAttribute("aria-label", "Transactions in view");
   const two = element(below, "section", "happened");
   element(two, "h3", "", "What happened");
   parts.nothing = element(two, "p", "facts", "No fault, no stall of more than 100 ms, nothing that servers noted.");
@@ -102,6 +113,8 @@ function listen(player) {
   on(parts.out, "click", () => player.zoom(2));
   on(parts.whole, "click", () => player.lookAt(0, player.run.length * 1.02));
   on(parts.event, "click", () => nextEvent(player));
+  on(parts.failure, "click", () => nextFailure(player));
+  on(parts.onlyFailed, "click", () => player.panel.listFailed());
   on(parts.speed, "change", () => player.setSpeed(Number(parts.speed.value)));
   on(parts.close, "click", () => player.choose(-1));
   on(parts.later, "click", () => neighbour(player, 1));
@@ -203,7 +216,7 @@ function press(player, event) {
     ArrowLeft: () => (event.shiftKey ? player.lookAt(player.from - width / 4, width) : player.step(-1)),
     ArrowRight: () => (event.shiftKey ? player.lookAt(player.from + width / 4, width) : player.step(1)),
     "+": () => player.zoom(0.5), "=": () => player.zoom(0.5), "-": () => player.zoom(2),
-    n: () => neighbour(player, 1), p: () => neighbour(player, -1), f: () => nextEvent(player),
+    n: () => neighbour(player, 1), p: () => neighbour(player, -1), f: () => nextEvent(player), e: () => nextFailure(player),
     0: () => player.lookAt(0, player.run.length * 1.02),
     "[": () => player.setSpeed(SPEEDS[Math.max(0, speed - 1)]),
     "]": () => player.setSpeed(SPEEDS[Math.min(SPEEDS.length - 1, speed + 1)]),
@@ -222,6 +235,16 @@ function neighbour(player, direction) {
   let place = player.chosen >= 0 ? player.chosen + direction : above(transactions.ended, player.at) - (direction < 0 ? 1 : 0);
   place = Math.min(transactions.count - 1, Math.max(0, place));
   player.choose(place);
+}
+
+// The attempt that fails next, of a transaction or of a connection; after the last one, the first.
+function nextFailure(player) {
+  const { run } = player, groups = run.groups.all.filter((one) => one.error);
+  if (!groups.length) return;
+  groups.sort((a, b) => a.ended - b.ended || a.of - b.of);
+  const last = groups.findIndex((one) => one === player.failure);
+  const from = last >= 0 && Math.abs(player.at - groups[last].ended) < 1e-9 ? last + 1 : groups.findIndex((one) => one.ended > player.at);
+  player.showFailure(groups[from >= 0 && from < groups.length ? from : 0]);
 }
 
 function nextEvent(player) {

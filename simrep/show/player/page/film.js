@@ -119,9 +119,14 @@ class Film {
     const name = fitted(pen, run.nodes[node], room);
     pen.strokeText(name, left, below);
     pen.fillText(name, left, below);
+    const writer = player.writerAt(node, player.at);
+    if (writer) drawBadge(pen, look, player.writerWord(writer), left, y - size - 9, { outside: writer.outside, centred: true, most: room });
+    pen.textAlign = "center";
+    pen.lineWidth = 3;
+    pen.strokeStyle = look.paper;
     if (band) {
       pen.font = `11px ${look.font}`;
-      pen.fillStyle = look.dark ? look.palette[1] : "#A33F00";
+      pen.fillStyle = look.failed;
       pen.strokeText(WORDS[band.kind], left, below + 13);
       pen.fillText(WORDS[band.kind], left, below + 13);
     }

@@ -25,6 +25,7 @@ class Look {
     this.faint = colour("--faint");
     this.paper = colour("--paper");
     this.palette = this.dark ? DARK_PALETTE : PALETTE;
+    this.failed = this.dark ? "#FF9A66" : "#A33F00";
     this.grey = this.dark ? "#9CA3AF" : GREY;
     this.font = style.fontFamily || "sans-serif";
     this.hatches = new Map();
@@ -96,6 +97,42 @@ function drawShape(pen, shape, x, y, r) {
     pen.closePath();
   }
   pen.fill();
+}
+
+// A failed attempt: a cross in a ring, which no message has.
+function drawFailure(pen, x, y, r, look) {
+  pen.beginPath();
+  pen.arc(x, y, r, 0, 2 * Math.PI);
+  pen.fillStyle = look.paper;
+  pen.fill();
+  pen.lineWidth = r > 4 ? 1.8 : 1.3;
+  pen.strokeStyle = look.failed;
+  const d = 0.62 * r;
+  pen.moveTo(x - d, y - d);
+  pen.lineTo(x + d, y + d);
+  pen.moveTo(x + d, y - d);
+  pen.lineTo(x - d, y + d);
+  pen.stroke();
+}
+
+// Words on a dark ground, or in a dashed frame: who takes writes. Returns how wide it is.
+function drawBadge(pen, look, text, x, y, { outside = false, centred = false, most = 200 } = {}) {
+  pen.font = `600 10px ${look.font}`;
+  const said = fitted(pen, text, most - 8), wide = pen.measureText(said).width + 8, left = centred ? x - wide / 2 : x;
+  pen.beginPath();
+  pen.rect(left, y - 7, wide, 14);
+  pen.fillStyle = outside ? look.paper : look.ink;
+  pen.fill();
+  pen.lineWidth = 1;
+  pen.strokeStyle = look.ink;
+  pen.setLineDash(outside ? [3, 2] : []);
+  pen.stroke();
+  pen.setLineDash([]);
+  pen.fillStyle = outside ? look.ink : look.paper;
+  pen.textAlign = "left";
+  pen.textBaseline = "middle";
+  pen.fillText(said, left + 4, y + 0.5);
+  return wide;
 }
 
 function figures(value, digits = 3) {

@@ -1,6 +1,8 @@
 // All that is no drawing: buttons, legends that filter, the chosen transaction, the list of what happened.
 
 const FEW_KINDS = 9; // of messages, that are listed at once
+const MOST_ROWS = 150; // of transactions in view
+const LIST_MS = 300; // real time between two lists of what is in view, of which a film needs fewer
 
 class Panel {
   constructor(player) {
@@ -11,12 +13,15 @@ class Panel {
   load() {
     const { run } = this.player, { parts } = this;
     parts.title.textContent = run.title;
-    const told = run.transactions.count.toLocaleString("en"), sent = run.messages.count.toLocaleString("en");
+    const told = run.transactions.commits.toLocaleString("en"), sent = run.messages.count.toLocaleString("en");
     const whole = run.window[0] <= 0 && run.window[1] >= run.length;
     const part = whole ? "" : ` from ${instant(run.window[0], 1)} to ${instant(run.window[1], 1)}; of the rest only how much happened`;
-    parts.facts.textContent = `${run.model}, ${run.nodes.length} ${run.nodes.length === 1 ? "node" : "nodes"}, ${duration(run.length)} simulated, seed ${run.content.seed}: ${told} commits and ${sent} messages${part}`;
+    parts.facts.textContent = `${run.model}, ${run.nodes.length} ${run.nodes.length === 1 ? "node" : "nodes"}, ${duration(run.length)} simulated, seed ${run.content.seed}: ${told} commits, ${this.failedWords()} and ${sent} messages${part}`;
     this.fillFilters();
     this.fillNotes();
+    parts.failure.disabled = !run.groups.all.some((one) => one.error);
+    this.onlyFailed = false;
+    parts.onlyFailed.setAttribute("aria-pressed", "false");
     this.tellChosen();
     this.tellSpeed();
     this.tellPlaying();
@@ -59,6 +64,38 @@ class Panel {
       });
       element(entry, "span", "", name);
     }
+    this.fillMarks();
+  }
+
+  // Writers, and attempts that failed: what else the picture shows.
+  fillMarks() {
+    const { player, parts } = this, { run, look } = player;
+    const mark = (text, draw) => {
+      const entry = element(parts.marksRow, "span", "stage");
+      this.swatch(element(entry, "canvas", "swatch"), draw);
+      element(entry, "span", "", text);
+    };
+    parts.marksRow.replaceChildren();
+    const line = (dash) => (pen) => {
+      pen.strokeStyle = look.ink;
+      pen.lineWidth = 4;
+      pen.setLineDash(dash);
+      pen.beginPath();
+      pen.moveTo(0, 7);
+      pen.lineTo(22, 7);
+      pen.stroke();
+    };
+    if (run.writers.length) mark(run.leader ? `the node takes writes (${run.leader})` : "the node takes writes", line([]));
+    if (run.writers.some((one) => one.outside)) mark("it takes writes alone: the others have gone on without it", line([6, 4]));
+    if (run.groups.all.some((one) => one.error)) mark("an attempt has failed", (pen) => drawFailure(pen, 11, 7, 6, look));
+  }
+
+  failedWords() {
+    const { run } = this.player, failed = run.transactions.count - run.transactions.commits;
+    const left = run.refusals.length + run.content.refusals.left_out;
+    const words = [`${failed.toLocaleString("en")} failed ${failed === 1 ? "attempt" : "attempts"}`];
+    if (left) words.push(`${left.toLocaleString("en")} connections that were not made`);
+    return words.join(", ");
   }
 
   stageNames() {
@@ -136,6 +173,8 @@ class Panel {
     parts.time.textContent = instant(player.at, width / 10);
     parts.span.textContent = `${duration(width)} in view`;
     this.tellPace();
+    this.tellWriters();
+    this.tellListSoon();
     let now = -1;
     while (now + 1 < this.notes.length && this.notes[now + 1].at <= player.at) now++;
     if (now === this.nowNote) return;
@@ -150,6 +189,73 @@ class Panel {
         list.scrollTop = row.offsetTop - list.clientHeight / 2;
       }
     }
+  }
+
+  // Who takes writes now, also for those who do not see the badges.
+  tellWriters() {
+    const { player, parts } = this, { run, at } = player;
+    const now = run.writers.filter((one) => one.at <= at && at < one.until);
+    const names = (spells) => spells.map((one) => run.nodes[one.node]).join(", ");
+    const inside = now.filter((one) => !one.outside), alone = now.filter((one) => one.outside);
+    let text = `No node takes writes`;
+    if (inside.length) text = inside.length === run.nodes.length && inside.length > 2 ? "All nodes take writes" : `Takes writes${run.leader ? ` as ${run.leader}` : ""}: ${names(inside)}`;
+    if (alone.length) text += `; alone, outside of the service: ${names(alone)}`;
+    if (!run.writers.length) text = "";
+    if (text !== this.writersText) parts.writers.textContent = this.writersText = text;
+  }
+
+  // -- the transactions in view --------------------------------------------------------------------
+
+  listFailed() {
+    this.onlyFailed = !this.onlyFailed;
+    this.parts.onlyFailed.setAttribute("aria-pressed", String(this.onlyFailed));
+    this.tellList();
+  }
+
+  tellListSoon() {
+    const { player } = this, key = `${player.from} ${player.span} ${player.nodeShown} ${player.chosen}`;
+    if (key === this.listKey || this.listWaits) return;
+    this.listWaits = setTimeout(() => {
+      this.listWaits = 0;
+      if (player.run) this.tellList();
+    }, player.playing ? 5 * LIST_MS : LIST_MS);
+  }
+
+  tellList() {
+    const { player, parts } = this, { run, from, to } = player;
+    this.listKey = `${player.from} ${player.span} ${player.nodeShown} ${player.chosen}`;
+    const rows = [], errors = new Map();
+    let committed = 0, failed = 0;
+    run.groups.spells.each(from, to, (place) => {
+      const group = run.groups.all[place];
+      if (!(group.told || group.refusal) || !player.nodeShown[group.node]) return;
+      if (group.error) {
+        failed++;
+        const code = codeOf(group.error);
+        errors.set(code, (errors.get(code) || 0) + 1);
+      } else committed++;
+      if ((group.error || !this.onlyFailed) && rows.length < MOST_ROWS) rows.push(group);
+    });
+    const count = (number) => number.toLocaleString("en");
+    const most = [...errors].sort((a, b) => b[1] - a[1]).map(([code, times]) => `${code} ×${count(times)}`);
+    parts.listed.textContent = `In view: ${count(committed)} committed, ${count(failed)} failed${most.length ? ` (${most.join(", ")})` : ""}`;
+    parts.onlyFailed.disabled = !failed && !this.onlyFailed;
+    parts.list.replaceChildren();
+    for (const group of rows) {
+      const row = element(parts.list, "li", group.error ? "failed" : "");
+      const button = element(row, "button");
+      button.type = "button";
+      if (group.of >= 0 && group.of === player.chosen) button.setAttribute("aria-current", "true");
+      element(button, "span", "time", instant(group.began, player.span / 10));
+      element(button, "span", "mark", group.error ? "⊗" : "✓");
+      const what = group.refusal ? "connection" : run.transactions.kindName(group.of);
+      element(button, "span", "name", `${run.nodes[group.node]}, ${what}`);
+      element(button, "span", "took", duration(group.ended - group.began));
+      element(button, "span", "text", group.error || "committed");
+      button.addEventListener("click", () => (group.error ? player.showFailure(group) : player.choose(group.of)));
+    }
+    const left = (this.onlyFailed ? failed : committed + failed) - rows.length;
+    if (left > 0) element(parts.list, "li", "more", `and ${count(left)} more: zoom in to see them`);
   }
 
   tellSpeed() {
@@ -180,6 +286,7 @@ class Panel {
     parts.stages.replaceChildren();
     parts.close.hidden = chosen < 0;
     parts.earlier.disabled = parts.later.disabled = run.transactions.count === 0;
+    parts.error.hidden = true;
     if (chosen < 0) {
       parts.chosen.textContent = "No transaction is chosen";
       parts.about.textContent = run.transactions.count ? "Select a bar in the picture to see where its time went." : "No transaction committed in this part of the run.";
@@ -188,6 +295,9 @@ class Panel {
     const told = run.transactions, started = told.started[chosen], ended = told.ended[chosen];
     const total = ended - started || 1, { rows, size, client } = told.packed;
     parts.chosen.textContent = `${run.titleOf(chosen)}: ${duration(ended - started)}`;
+    const error = told.error(chosen), unknown = told.unknown(chosen) ? " Its client does not know whether it is committed." : "";
+    parts.error.hidden = !error;
+    parts.error.textContent = error ? `⊗ ${error[0].toUpperCase()}${error.slice(1)}.${unknown}` : "";
     parts.about.textContent = `${rows[chosen] === 1 ? "1 row" : `${rows[chosen].toLocaleString("en")} rows`}, ${bytes(size[chosen])}, of client ${client[chosen]}; begun at ${instant(started, total)}`;
     for (const stage of told.stages(chosen)) {
       const row = element(parts.stages, "li");
@@ -209,6 +319,17 @@ class Panel {
     }
   }
 
+  // What is known of an attempt that failed.
+  wordsOfFailure(group) {
+    const { run } = this.player;
+    const what = group.refusal ? `a connection to ${run.nodes[group.node]}` : run.titleOf(group.of);
+    const words = [`${what[0].toUpperCase()}${what.slice(1)}: ${group.error}`];
+    words.push(`Begun at ${instant(group.began, 1e-3)}, ${duration(group.ended - group.began)} before its client was told`);
+    if (group.refusal && group.refusal.group) words.push(`Its client is of ${group.refusal.group}`);
+    if (group.of >= 0 && run.transactions.unknown(group.of)) words.push("It may be committed all the same");
+    return words;
+  }
+
   // What is known of a message or a bar, in a few sentences.
   wordsOf(found) {
     const { run } = this.player, { messages } = run;
@@ -226,10 +347,12 @@ class Panel {
       return words;
     }
     const { part, group } = found;
+    if (group.refusal) return this.wordsOfFailure(group);
     const whose = group.of >= 0 ? run.titleOf(group.of) : part.whose || "";
     const words = [`${part.station || part.stage} on ${run.nodes[group.node]}: ${duration(part.ended - part.began)}`];
     if (part.reason) words.push(part.reason[0].toUpperCase() + part.reason.slice(1));
     if (whose) words.push(whose[0].toUpperCase() + whose.slice(1));
+    if (group.error) words.push(`⊗ ${group.error}`);
     return words;
   }
 

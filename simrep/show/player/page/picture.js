@@ -116,17 +116,49 @@ class Picture {
         if (band.node !== node || band.until < from || band.at > to) continue;
         this.drawBand(pen, band, x(band.at), x(band.until), top);
       }
-      pen.strokeStyle = look.soft;
-      pen.lineWidth = 1;
-      pen.beginPath();
-      pen.moveTo(0, line);
-      pen.lineTo(TILE, line);
-      pen.stroke();
+      this.drawLine(pen, node, line, x, 0, TILE);
+      this.drawBegins(pen, node, line, x);
     }
     for (const event of run.events) {
       if (event.load || event.at < from - 1 / this.scale || event.at > to) continue;
       pen.fillStyle = look.palette[1];
       pen.fillRect(x(event.at) - 1, 0, 2, this.height - AXIS);
+    }
+  }
+
+  // The line of a node: thick while it takes writes, dashed while it takes them for itself.
+  drawLine(pen, node, line, x, left, right) {
+    const { look, run } = this.player;
+    pen.strokeStyle = look.soft;
+    pen.lineWidth = 1;
+    pen.beginPath();
+    pen.moveTo(left, line);
+    pen.lineTo(right, line);
+    pen.stroke();
+    pen.strokeStyle = look.ink;
+    pen.lineWidth = 4;
+    for (const spell of run.writers) {
+      if (spell.node !== node) continue;
+      const from = Math.max(left - 4, x(spell.at)), to = Math.min(right + 4, x(spell.until));
+      if (to <= from) continue;
+      pen.setLineDash(spell.outside ? [6, 5] : []);
+      pen.lineDashOffset = x(spell.at) - from;
+      pen.beginPath();
+      pen.moveTo(from, line);
+      pen.lineTo(to, line);
+      pen.stroke();
+    }
+    pen.setLineDash([]);
+    pen.lineDashOffset = 0;
+  }
+
+  // Where a node begins to take writes.
+  drawBegins(pen, node, line, x) {
+    const { look, run } = this.player;
+    if (this.above < 24) return;
+    for (const spell of run.writers) {
+      if (spell.node !== node || spell.at <= 0 || x(spell.until) - x(spell.at) < 30) continue;
+      drawBadge(pen, look, this.player.writerWord(spell), x(spell.at), line - 11, { outside: spell.outside });
     }
   }
 
@@ -154,12 +186,13 @@ class Picture {
   }
 
   drawGroups(pen, x, from, to, scale) {
-    const { run, look } = this.player;
+    const { run, look } = this.player, failed = [];
     run.groups.spells.each(from, to, (place) => {
       const group = run.groups.all[place], box = this.laneBox(group);
       if (!box) return;
       const [y, height] = box;
       const width = (group.ended - group.began) * scale;
+      if (group.error) failed.push([group, y, height, width]);
       if (width < 3) {
         pen.fillStyle = group.of >= 0 && group.node === run.transactions.node[group.of] ? look.palette[5] : look.grey;
         pen.fillRect(x(group.began), y, Math.max(1, width), height);
@@ -167,6 +200,33 @@ class Picture {
       }
       for (const part of run.partsOf(group)) this.drawPart(pen, part, x, scale, y, height);
     });
+    this.drawFailed(pen, failed, x);
+  }
+
+  // A frame around each attempt that failed, and at its end a cross in a ring with the error.
+  drawFailed(pen, failed, x, wide = TILE) {
+    const { look } = this.player, few = failed.length < 60;
+    for (const [group, y, height, width] of failed) {
+      const left = Math.max(-4, x(group.began)), right = Math.min(wide + 4, x(group.ended));
+      pen.strokeStyle = look.failed;
+      pen.lineWidth = 1;
+      if (width >= 3 && height > 3) pen.strokeRect(left, y - 0.5, right - left, height + 1);
+    }
+    for (const [group, y, height] of failed) {
+      const end = x(group.ended), middle = y + height / 2;
+      if (end < -60 || end > wide + 8) continue;
+      drawFailure(pen, end, middle, few ? 5 : 3.2, look);
+      if (!few || height < 6) continue;
+      pen.font = `600 10px ${look.font}`;
+      pen.textAlign = "left";
+      pen.textBaseline = "middle";
+      pen.lineWidth = 3;
+      pen.strokeStyle = look.paper;
+      pen.fillStyle = look.failed;
+      const code = fitted(pen, codeOf(group.error), 110);
+      pen.strokeText(code, end + 7, middle + 0.5);
+      pen.fillText(code, end + 7, middle + 0.5);
+    }
   }
 
   drawPart(pen, part, x, scale, y, height) {
@@ -267,6 +327,7 @@ class Picture {
     const step = 2, columns = TILE / step;
     const sent = new Map([...this.lines.keys()].map((node) => [node, new Float64Array(columns + 1)]));
     const open = new Map([...this.lines.keys()].map((node) => [node, new Float64Array(columns + 2)]));
+    const failed = new Map([...this.lines.keys()].map((node) => [node, new Float64Array(columns + 1)]));
     const column = (time) => Math.min(columns, Math.max(0, Math.floor(x(time) / step)));
     const begin = above(messages.sent, from), end = above(messages.sent, to);
     for (let i = begin; i < end; i++) {
@@ -275,6 +336,7 @@ class Picture {
     }
     groups.spells.each(from, to, (place) => {
       const group = groups.all[place], counts = open.get(group.node);
+      if (counts && group.error && group.ended >= from && group.ended < to) failed.get(group.node)[column(group.ended)]++;
       if (!counts || group.of < 0 || run.transactions.node[group.of] !== group.node) return;
       const first = column(group.began), last = column(group.ended) + 1;
       const share = first + 1 === last ? ((group.ended - group.began) * scale) / step : 1;
@@ -294,6 +356,12 @@ class Picture {
         const below = Math.min(1, now / lanes) * down;
         pen.fillStyle = look.palette[5];
         if (below > 0.3) pen.fillRect(place * step, line + 1, step, below);
+        // A mark for every column in which attempts failed, more of them the higher.
+        const times = failed.get(node)[place];
+        if (!times) continue;
+        pen.fillStyle = look.failed;
+        const up2 = Math.min(0.3 * this.strip, 3 + 2 * Math.log2(1 + times));
+        pen.fillRect(place * step, line + this.strip - this.above - 3 - up2, step, up2);
       }
     }
   }
@@ -308,14 +376,7 @@ class Picture {
     pen.fillStyle = look.paper;
     pen.fillRect(this.gutter, 0, this.width, this.height - AXIS);
     pen.globalAlpha = 1;
-    for (const [node, line] of this.lines) {
-      pen.strokeStyle = look.soft;
-      pen.beginPath();
-      pen.moveTo(this.gutter, line);
-      pen.lineTo(this.width, line);
-      pen.stroke();
-    }
-    const scale = this.scale;
+    for (const [node, line] of this.lines) this.drawLine(pen, node, line, x, this.gutter, this.width);
     for (const group of player.groupsOf(chosen)) {
       const box = this.laneBox(group);
       if (!box || x(group.ended) < this.gutter || x(group.began) > this.width) continue;
@@ -331,6 +392,7 @@ class Picture {
       pen.lineWidth = 1;
       const left = Math.max(this.gutter - 4, x(group.began)), right = Math.min(this.width + 4, x(group.ended));
       pen.strokeRect(left, box[0] - 0.5, Math.max(2, right - left), Math.max(4, box[1]) + 1);
+      if (group.error) this.drawFailed(pen, [[group, box[0], Math.max(6, box[1]), right - left]], x, this.width);
     }
     const critical = new Set(transactions.critical(chosen));
     for (const i of new Set([...player.messagesOf(chosen), ...critical])) {
@@ -411,10 +473,20 @@ class Picture {
       if (narrow) pen.strokeText(name, 4, y);
       pen.fillStyle = look.ink;
       pen.fillText(name, 4, y);
+      const writer = player.writerAt(node, player.at);
+      let beside = 10 + wide;
+      if (writer) {
+        const most = narrow ? 110 : this.gutter - 8;
+        const taken = drawBadge(pen, look, player.writerWord(writer), narrow ? beside : 4, narrow ? line - 9 : line + 17, { outside: writer.outside, most });
+        beside += taken + 6;
+        pen.textBaseline = narrow ? "bottom" : "middle";
+        pen.lineWidth = 3;
+        pen.strokeStyle = look.paper;
+      }
       if (band) {
         pen.font = `11px ${look.font}`;
-        pen.fillStyle = look.dark ? look.palette[1] : "#A33F00";
-        const [x, below] = narrow ? [10 + wide, y] : [4, line + 15];
+        pen.fillStyle = look.failed;
+        const [x, below] = narrow ? [beside, y] : [4, line + (writer ? 33 : 15)];
         const word = fitted(pen, WORDS[band.kind], room);
         if (narrow) pen.strokeText(word, x, below);
         pen.fillText(word, x, below);

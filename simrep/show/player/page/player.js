@@ -37,6 +37,7 @@ class SimrepPlayer {
     this.kindShown = run.messages.kinds.map(() => true);
     this.hover = null;
     this.chosen = -1;
+    this.failure = null;
     this.answers = null;
     this.busiest = new Map();
     const [from, to] = firstLook(run);
@@ -67,6 +68,15 @@ class SimrepPlayer {
     return this.run.bands.find((one) => one.node === node && one.at <= time && time < one.until);
   }
 
+  writerAt(node, time) {
+    return this.run.writers.find((one) => one.node === node && one.at <= time && time < one.until);
+  }
+
+  // How a node is called that takes writes.
+  writerWord(spell) {
+    return spell.outside ? "writes alone" : this.run.leader || "writes";
+  }
+
   messagesOf(transaction) {
     if (this.ofChosen === undefined || this.ofChosen.transaction !== transaction) {
       const { messages } = this.run, found = [];
@@ -87,7 +97,9 @@ class SimrepPlayer {
     const { transactions } = this.run;
     if (!this.answers) {
       this.answers = this.run.nodes.map(() => []);
-      for (let i = 0; i < transactions.count; i++) this.answers[transactions.node[i]].push(transactions.ended[i]);
+      for (let i = 0; i < transactions.count; i++) {
+        if (!transactions.failed(i)) this.answers[transactions.node[i]].push(transactions.ended[i]);
+      }
       this.answers = this.answers.map((one) => Float64Array.from(one).sort());
     }
     const last = above(this.answers[node], this.at) - 1;
@@ -158,6 +170,18 @@ class SimrepPlayer {
     }
     this.panel.tellChosen();
     this.changed();
+  }
+
+  // An attempt that failed: the film goes to its end.
+  showFailure(group) {
+    this.pause();
+    this.failure = group;
+    const parts = this.run.partsOf(group);
+    this.hover = parts.length ? { message: -1, group, part: parts[parts.length - 1] } : null;
+    this.chosen = group.of;
+    this.panel.tellChosen();
+    this.goTo(group.ended);
+    this.panel.say(`${this.panel.wordsOfFailure(group).join(". ")}.`);
   }
 
   // The next (or last) message that leaves or arrives.
@@ -265,7 +289,8 @@ function firstLook(run) {
   }
   if (run.look) return run.look;
   const struck = run.events.filter((one) => !one.load && one.at <= run.window[1]);
-  const typical = transactions.count ? middleOf(transactions.ended.map((one, i) => one - transactions.started[i])) : 0.01;
+  const took = transactions.ended.map((one, i) => one - transactions.started[i]).filter((_, i) => !transactions.failed(i));
+  const typical = took.length ? middleOf(took) : 0.01;
   if (struck.length) {
     const noted = run.notes.filter((one) => one.kind !== "fault" && one.at > struck[0].at);
     const last = noted.length ? noted[Math.min(noted.length - 1, 12)].at : struck[0].at + 1;

@@ -73,7 +73,7 @@ class Texts {
 
 class Run {
   constructor(content) {
-    if (content.format !== "simrep-player" || content.version !== 1) {
+    if (content.format !== "simrep-player" || content.version !== 2) {
       throw new Error(`no document of a run that this player knows: ${content.format} ${content.version}`);
     }
     this.content = content;
@@ -89,12 +89,15 @@ class Run {
     this.texts = new Texts(content.texts);
     this.messages = this.unpackMessages(content.messages);
     this.transactions = this.unpackTransactions(content.transactions);
+    this.refusals = this.unpackRefusals(content.refusals);
     this.groups = this.unpackGroups(content.transactions, content.steps);
     const seconds = (one) => ({ ...one, at: one.at * this.tick });
     this.notes = content.notes.map(seconds);
     const lasting = (one) => ({ ...seconds(one), until: one.until < 0 ? NaN : one.until * this.tick });
     this.events = content.events.map(lasting);
     this.bands = content.bands.map(lasting);
+    this.leader = content.leader;
+    this.writers = content.writers.map(lasting);
     this.quiet = content.quiet.map(([from, to]) => ({ at: from * this.tick, until: to * this.tick }));
     this.rates = { ...content.rates, width: content.rates.width * this.tick };
   }
@@ -144,11 +147,16 @@ class Run {
       stageFirst[i + 1] = stageFirst[i] + packed.stage_count[i];
       criticalFirst[i + 1] = criticalFirst[i] + packed.critical_count[i];
     }
+    const unknown = new Set(packed.unknown);
     const offsets = this.texts.offsets(packed.reason);
     const text = (place) => this.texts.text(packed.reason[place], packed.numbers, offsets[place]);
     const whole = (pattern) => this.texts.text(pattern, [], 0);
     return {
       count, started, ended, number, packed,
+      failed: (i) => packed.error[i] >= 0,
+      error: (i) => (packed.error[i] < 0 ? "" : whole(packed.error[i])),
+      unknown: (i) => unknown.has(i),
+      commits: packed.error.reduce((sum, one) => sum + (one < 0), 0),
       node: packed.node, kindName: (i) => whole(packed.kind[i]),
       critical: (i) => critical.subarray(criticalFirst[i], criticalFirst[i + 1]),
       stageFirst,
@@ -165,13 +173,27 @@ class Run {
     };
   }
 
+  // Attempts to connect that failed.
+  unpackRefusals(packed) {
+    const began = sums(packed.began);
+    return packed.node.map((node, i) => ({
+      node, error: this.texts.text(packed.error[i], [], 0), group: this.texts.text(packed.group[i], [], 0),
+      began: began[i] * this.tick, ended: (began[i] + Math.max(0, packed.took[i])) * this.tick,
+    }));
+  }
+
   // What is drawn as one bar of several parts: a transaction on its own node with its stages, and on
   // every other node all that is done there for it.
   unpackGroups(told, steps) {
     const tick = this.tick, groups = [];
     for (let i = 0; i < told.started.length; i++) {
       groups.push({ node: told.node[i], of: i, began: this.transactions.started[i],
-                    ended: this.transactions.ended[i], parts: null });
+                    ended: this.transactions.ended[i], parts: null, told: true, error: this.transactions.error(i) });
+    }
+    for (const one of this.refusals) {
+      const whose = one.group ? `a client of ${one.group}` : "a client";
+      groups.push({ node: one.node, of: -1, began: one.began, ended: one.ended, error: one.error, refusal: one,
+                    parts: [{ began: one.began, ended: one.ended, stage: "client", station: "connection", reason: "", whose, waits: false }] });
     }
     const of = sums(steps.of), began = sums(steps.began), open = new Map();
     const offsets = this.texts.offsets(steps.what);
@@ -182,7 +204,7 @@ class Run {
       const key = of[i] < 0 ? -1 : of[i] * size + steps.node[i];
       let group = key < 0 ? undefined : open.get(key);
       if (group === undefined) {
-        group = { node: steps.node[i], of: of[i], began: from, ended: to, parts: [] };
+        group = { node: steps.node[i], of: of[i], began: from, ended: to, parts: [], error: "" };
         groups.push(group);
         if (key >= 0) open.set(key, group);
       }
@@ -225,9 +247,21 @@ class Run {
 
   titleOf(transaction) {
     const told = this.transactions, number = told.number[transaction];
+    if (told.failed(transaction)) return `failed attempt (${told.kindName(transaction)}) on ${this.nodes[told.node[transaction]]}`;
     const which = number > 0 ? `transaction ${number.toLocaleString("en")}` : "a transaction of the warm-up";
     return `${which} (${told.kindName(transaction)}) of ${this.nodes[told.node[transaction]]}`;
   }
+}
+
+// What is left of an error in little room: its number, else its first words.
+function codeOf(error) {
+  const number = /^\d+/.exec(error);
+  return number ? number[0] : fewWords(error);
+}
+
+function fewWords(error) {
+  const words = error.split(" ");
+  return words.length > 3 ? `${words.slice(0, 2).join(" ")}…` : error;
 }
 
 const STATIONS = [
