@@ -14,7 +14,7 @@ WHEEL_CHECK := import json, sys; dataset = json.load(sys.stdin); assert dataset[
 ifndef BESIDE
 .NOTPARALLEL:
 endif
-.PHONY: demo test lint types layers unit wheel format benchmark scoreboard rig-smoke clean
+.PHONY: demo test lint types layers unit long wheel format benchmark scoreboard rig-smoke clean
 .PHONY: pure-wheel compiled-wheel compiled docs lessons pages lab notebooks browser-test mutants digests fuzz interpreters accuracy
 
 # Three runs of every cell instead of five: seconds.
@@ -38,7 +38,11 @@ layers: $(VENV)/tested
 	$(BIN)/lint-imports
 
 unit: $(VENV)/tested
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n auto --dist worksteal -m "not long"
+
+# Pages whose examples simulate for long, clusters of computers that are killed: before a release.
+long: $(VENV)/tested
+	$(BIN)/pytest -n auto --dist worksteal -m long
 
 # The pages as HTML, build/docs/index.html. A warning is an error: a link that leads nowhere is one. So is a
 # misspelling (pyproject.toml names words that are none), and a page that is too hard to read.

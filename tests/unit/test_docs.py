@@ -30,6 +30,21 @@ FILES += sorted((ROOT / "models" / "packs").glob("*.md"))
 FILES += sorted((ROOT / "validation").rglob("README.md"))
 PAGES = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in FILES}
 
+LONG = {  # they simulate for more than some four seconds of CPU
+    "docs/explanation/streaming-replication.md",
+    *(
+        f"docs/howto/{name}.md"
+        for name in (
+            "back-up-without-a-dip", "bring-a-node-back", "change-a-table",
+            "choose-a-fragment-size", "choose-a-read-consistency", "explain-a-commit",
+            "explain-a-stall", "find-the-capacity", "find-the-sustainable-rate",
+            "find-what-gives-out-first", "find-what-matters", "let-servers-come-and-go",
+            "look-at-single-nodes", "plan-a-cluster", "price-the-traffic",
+            "put-a-proxy-in-between", "restart-node-by-node",
+        )
+    ),
+}  # fmt: skip
+
 WITH_EXAMPLES = [
     ".".join(file.relative_to(ROOT).with_suffix("").parts)
     for file in sorted((ROOT / "simrep").rglob("*.py"))
@@ -113,7 +128,13 @@ def install(folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::simrep.errors.ExtrapolationWarning")  # pages say so
 @pytest.mark.filterwarnings("ignore::simrep.errors.DegradedWarning")
-@pytest.mark.parametrize("page", pages_with("python"))
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.long if page in LONG else ())
+        for page in pages_with("python")
+    ],
+)
 def test_python_blocks_run_one_after_the_other(page, tmp_path, monkeypatch):
     text = shorter(PAGES[page])
     save_named_blocks(text, tmp_path)
@@ -247,6 +268,10 @@ def leads_somewhere(page: str, link: str) -> bool:
     path, _, anchor = link.partition("#")
     target = (ROOT / page).parent / path if path else ROOT / page
     return target.exists() and (not anchor or anchor in anchors(target.read_text(encoding="utf-8")))
+
+
+def test_long_pages_are_pages():
+    assert set(pages_with("python")) >= LONG
 
 
 def test_links_lead_somewhere():

@@ -237,7 +237,7 @@ def dask_scheduler(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str, t
         yield process, address, worker
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_points_of_a_dask_worker_that_is_killed_run_again(folder):
     """The only worker is killed in the middle of a point, and another one comes."""
     words = ("-m", "simrep", "sweep", "long.toml", "--over", "network.rtt_ms=1,2,3", "--scheduler")
@@ -259,7 +259,7 @@ def test_points_of_a_dask_worker_that_is_killed_run_again(folder):
     assert (folder / "there.csv").read_bytes() == (folder / "here.csv").read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_dask_scheduler_that_is_killed_is_told(folder):
     words = ("-m", "simrep", "sweep", "long.toml", "--over", "network.rtt_ms=1..9:+1",
              "--scheduler")  # fmt: skip
