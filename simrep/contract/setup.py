@@ -71,6 +71,12 @@ def setup_of(scenario: Scenario) -> Setup:
             "is about a machine that is fair between programs",
             "set autogroup = true, or remove it",
         )
+    if machine.autogroup and machine.second_thread_gain:
+        raise ScenarioError(
+            "cluster.machine.second_thread_gain",
+            "is not simulated on a machine that is fair between programs",
+            "set autogroup = false, or remove it and let cores be the threads of the machine",
+        )
     if machine.autogroup:
         machine = _busy_for_a_slice(cluster.machine, machine)
     rtt_ms = network.rtt_ms

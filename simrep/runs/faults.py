@@ -36,10 +36,11 @@ def faults_of_host(scenario: Scenario, host: str) -> list[FaultTable]:
 
 
 def host_kind(scenario: Scenario, machine: MachineTable, host: str) -> Callable[..., Host]:
-    """What makes the machine: a plain one where nothing happens."""
+    """What makes the machine: a plain one where nothing happens and all cores are alike."""
     faults = faults_of_host(scenario, host)
     own_disk = machine.fsync_factor is not None and machine.parallel_syncs is not None
-    if not faults and machine.cpu_factor is None and not own_disk:
+    gain = machine.second_thread_gain or 0.0
+    if not faults and machine.cpu_factor is None and not own_disk and not gain:
         if machine.core_queues:
             return CoreHost
         return SharedHost if machine.autogroup else Host
@@ -50,6 +51,7 @@ def host_kind(scenario: Scenario, machine: MachineTable, host: str) -> Callable[
         pace=_cpu_pace(machine, whole),
         stops=_stops(whole),
         syncs=_sync_pace(machine, faults if alone else whole),
+        second_thread_gain=gain,
     )
 
 

@@ -14,6 +14,7 @@ from simrep.scenario.table import (
     Cores,
     DataBytes,
     Factor,
+    Gain,
     HotShare,
     Microseconds,
     Multiple,
@@ -118,6 +119,11 @@ class MachineTable(Table):
         description="with autogroup: each core has a queue and an account of its own, and an fsync "
         "takes turns on the cores, as Linux has it; default: one queue for all cores",
     )
+    second_thread_gain: Annotated[Gain | None, prior.SECOND_THREAD] = Field(
+        None,
+        description="what the second hardware thread of a core (hyper-threads) adds to its speed; "
+        "cores counts cores, not threads; default: 0, no second threads",
+    )
     parallel_syncs: Cores | None = Field(
         None,
         description="fsyncs that its disk works on at a time, for all nodes on it (1: one spindle "
@@ -142,6 +148,7 @@ DEFAULT_MACHINE = MachineTable(
     disk_variation=0.0,
     autogroup=False,
     core_queues=False,
+    second_thread_gain=0.0,
 )
 
 

@@ -134,6 +134,9 @@ COLD_FACTOR = Prior(
 )
 COLD_AFTER = Prior(0.3, 10.0, "fits: 1.1-3.5 ms")
 WAKE_UP = Prior(5.0, 50.0, _WAKE_UP)
+SECOND_THREAD = Prior(
+    0.1, 0.35, "16-28 % with the first of them (D. Marr et al., 2002: servers), up to 30 %"
+)
 DISK_VARIATION = Prior(
     0.3,
     0.9,

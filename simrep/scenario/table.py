@@ -27,6 +27,7 @@ __all__ = [
     "Factor",
     "Fraction",
     "Freedom",
+    "Gain",
     "HotShare",
     "Interval",
     "Iterations",
@@ -257,6 +258,11 @@ HotShare = Annotated[
     float,
     _within(0.01, 0.5),
     Reason("0.5 is even; from one in a hundred, which has 99 % of the accesses"),
+]
+Gain = Annotated[
+    float,
+    _within(0, 1),
+    Reason("a second thread of a core does not do more than the first"),
 ]
 DataBytes = Annotated[
     int,

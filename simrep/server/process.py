@@ -62,13 +62,25 @@ class PacedHost(Host):
         When all of the machine stands still, from and to in seconds.
     syncs : Pace, optional
         Of the fsyncs of its disk, if it works on a few of them at a time.
+    second_thread_gain : float
+        What the second hardware thread of a core (hyper-threads) adds to its speed, of 1. If it is
+        positive, twice as many threads run at a time as there are cores.
+
+    Attributes
+    ----------
+    cores : int
+        How many threads run at a time: what the operating system counts as cores.
 
     Notes
     -----
     Simplified: a slice stretches like the work in it.
+
+    A thread gets a core to itself while there is one. With b threads on p cores, b - p cores have
+    two, each of which does ``1 + second_thread_gain`` of the work of one alone. Simplified: all of
+    the b threads have their mean speed, and a slice keeps the speed with which it began.
     """
 
-    __slots__ = ("_own",)
+    __slots__ = ("_gain", "_own")
 
     def __init__(
         self,
@@ -78,9 +90,11 @@ class PacedHost(Host):
         pace: Pace,
         stops: Iterable[tuple[float, float]] = (),
         syncs: Pace | None = None,
+        second_thread_gain: float = 0.0,
         **traits: Any,
     ) -> None:
-        super().__init__(clock, cores, **traits)
+        super().__init__(clock, cores * 2 if second_thread_gain else cores, **traits)
+        self._gain = second_thread_gain
         if self.flusher is not None:
             flusher = self.flusher
             self.flusher = PacedFifo(clock, syncs or Pace(), flusher.servers, flusher.name)
@@ -178,17 +192,23 @@ class PacedHost(Host):
         visit.whole = whole = seconds <= self.slice_s
         if not whole:
             seconds = self.spin_s if seconds == inf else self.slice_s
-        end_s = owner.pace.end(now, seconds)
+        stretch = self._stretch() if self._gain else 1.0
+        end_s = owner.pace.end(now, seconds * stretch)
         visit.cut = end_s > owner.stop_s
         if visit.cut:
             end_s = owner.stop_s
-            visit.seconds = max(0.0, visit.seconds - owner.pace.done(now, end_s))
+            visit.seconds = max(0.0, visit.seconds - owner.pace.done(now, end_s) / stretch)
         if whole:
             visit.used += end_s - now
         else:
             visit.since = end_s
         self.busy_s += end_s - now
         self.clock.put(visit, end_s)
+
+    def _stretch(self) -> float:
+        """How much longer work takes as second threads run beside it."""
+        busy, cores = self.cores - self._idle, self.cores // 2
+        return 1.0 if busy <= cores else busy / (cores + self._gain * (busy - cores))
 
     def end(self, visit: _OwnedVisit) -> None:
         """For the visit: its work is done."""
