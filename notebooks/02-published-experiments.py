@@ -68,8 +68,8 @@ worst[["system", "threads", "egress_delay_ms", "measured", "predicted", "relativ
 #
 # ## Galera and semi-synchronous replication over a WAN (Percona, 2012, and a comment of 2017)
 #
-# One client, for the time of a single insert. `semisync-wan` is the throughput of 32 clients:
-# hundreds of thousands of transactions, shown on [the
+# One client shows how long a single insert takes. `semisync-wan` has the throughput of 32 clients:
+# those hundreds of thousands of transactions are on [the
 # scoreboard](../docs/validation/semisync-wan.md).
 
 # %%

@@ -17,7 +17,7 @@
 # hundred commits per second? Which limit do its clients meet, and why do twice as many get only a
 # third more?
 #
-# **Write down your guess.** How many commits per second do 1, 16, 64 and 128 clients do? Does a
+# **Write down your guess.** How many commits per second do 1, 16, 64 and 128 clients make? Does a
 # single commit get slower when others are under way, and by how much?
 #
 # *For teachers.* 45 minutes: guesses, threads and windows, the film of one slow commit. 90 minutes:
@@ -126,8 +126,8 @@ print(slow)
 slow.animate(seconds=3)
 
 # %% [markdown]
-# Was it an exception? Here is the slowest twentieth of all, and its waits beyond the floor of the
-# network:
+# Was this commit an exception? The slowest twentieth of all commits shows whether others waited for
+# the same, beyond the round trip that no commit can avoid:
 
 # %%
 tail = simrep.explain_tail(busy, share=0.05, seed=2)
@@ -167,7 +167,7 @@ for name, changed in {
 #
 # ## What you have learned
 #
-# - Concurrency hides latency: throughput grows with the clients, and nobody's commit gets faster.
+# - Concurrency hides latency: throughput grows with the clients, but no commit gets faster.
 # - The window decides who takes one round trip and who takes two. Larger windows take away the
 #   second one.
 # - Too many clients for the window meet flow control, which costs a third one.

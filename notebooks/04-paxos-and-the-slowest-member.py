@@ -14,7 +14,7 @@
 # # 4. Paxos, quorum and the slowest member
 #
 # MySQL Group Replication decides by majority. So a slow member in the minority should delay nobody.
-# It does, nevertheless. Why?
+# But it does delay everybody. Why?
 #
 # **Write down your guess.** Two members are 0.4 ms apart, the third is 60 ms away. How long does a
 # commit take when a near member writes? When the far one writes? Does a larger group make commits
@@ -82,7 +82,7 @@ commit.animate(seconds=4)
 # %% [markdown]
 # Decided after one round trip to `n2`, 10 ms; delivered after another one to `n3`, 40 ms more.
 #
-# ## Who is slow matters, and who writes
+# ## Which member is slow, and which one writes
 #
 # Deciding takes a round trip to the nearest majority, delivering takes the skip of the farthest
 # member. A writer on the far side pays both.
@@ -169,7 +169,7 @@ five = {
 for how, leader in (("all propose", False), ("single leader", True)):
     result = simrep.run(scenario.replace({**five, LEADER: leader}), seed=1)
     print(f"five members, {how:13}: p50 {1e3 * result.latency_s['p50']:5.1f} ms")
-# Galera asks no majority: every node has to be known to have the transaction, the far one too.
+# Galera does not decide by majority: a commit waits until every node is known to have it, the far one too.
 galera = {"model": "galera", "version": "mariadb-11.8", "nodes": ["n1", "n2", "n3"]}
 result = simrep.run(scenario.replace(cluster=galera), seed=1)
 print(f"Galera, first layout: p50 {1e3 * result.latency_s['p50']:.1f} ms")

@@ -18,7 +18,7 @@
 # times with another. How can that be?
 #
 # **Write down your guess.** The replica is a WAN away. How many commits per second does one client
-# do, with the oldest and with the newest version? And 32 clients? Whose fault is the difference:
+# make, with the oldest and with the newest version? And 32 clients? Whose fault is the difference:
 # the network's, the disk's, or a thread's?
 #
 # *For teachers.* 45 minutes: guesses, the rates, the stages. 90 minutes: the wait point and hot
@@ -118,7 +118,7 @@ assert points["one hot row, AFTER_COMMIT"].throughput_tps > 100
 plot_breakdowns({name: result.breakdown() for name, result in points.items()})
 
 # %% [markdown]
-# ## Who is waited for
+# ## Which replica a commit waits for
 #
 # Of several replicas the fastest decides, not the slowest as with Galera. A second replica nearby
 # takes the distance out of the commit, and the far one follows when it can.

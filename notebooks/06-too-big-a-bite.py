@@ -81,7 +81,7 @@ stall.plot()
 
 # %% [markdown]
 # The other node applies it, and meanwhile its queue fills up until flow control stops the cluster.
-# (500 ms are from one commit to the next; the 0.4 s above are whole intervals of 0.1 s.)
+# (The 500 ms lie between two commits. The 0.4 s above are counted in whole intervals of 0.1 s.)
 #
 # ## Smaller bites
 #

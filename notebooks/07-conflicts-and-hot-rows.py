@@ -13,7 +13,7 @@
 # %% [markdown]
 # # 7. Conflicts and hot rows
 #
-# Everybody may write everywhere, says the brochure. What happens when two nodes write the same row
+# The brochure says that every client may write on every node. What happens when two nodes write the same row
 # at the same time? And why does a counter that everybody increments get slower with distance, even
 # with one writer?
 #
@@ -98,8 +98,8 @@ assert share["50 per second", 80] > 3 * share["50 per second", 5]
 
 # %% [markdown]
 # **First ordered wins.** Both transactions execute without knowing of each other. At their commit
-# the group orders them, and all nodes find alike that the second one has written a row that the
-# first one changed: it fails, and its client sees a deadlock error.
+# the group orders them. Every node finds that the second one has written a row that the first one
+# changed. So the second one fails on every node, and its client sees a deadlock error.
 #
 # ## One writer only
 #
@@ -188,7 +188,7 @@ for name, one in writers.items():
 # The solution is in the folded cell below.
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
-# Nothing remains: conflicts between nodes need two nodes that write the same rows. Clients of one node wait for locks.
+# No conflicts remain: a conflict between nodes needs two nodes that write the same rows. Clients of one node wait for locks.
 east, west = (
     {"name": name, "table": name, "row_bytes": 60, "keys": {"distribution": "uniform", "rows": 10}}
     for name in ("east", "west")

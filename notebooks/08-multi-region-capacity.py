@@ -14,7 +14,7 @@
 # # 8. Capacity planning for a multi-region deployment
 #
 # The shop goes to Europe. 300 orders per second have to go through, and 95 % of them within a
-# quarter of a second. When a region is lost, the others shall go on by themselves, and no answered
+# quarter of a second. When a region is lost, the others must go on by themselves, and no answered
 # order may be missing. Which product, which layout, how many connections?
 #
 # **Write down your guess.** Which products meet all of it: Galera, Group Replication,

@@ -15,7 +15,7 @@
 #
 # How does the simulation know your machines? Where the network decides, defaults are good enough.
 # Where processors and disks do, it has to be told. Two ways: read your server's own counters, and
-# fit costs to a few measurements without a WAN.
+# fit the costs to a few measurements without a WAN.
 #
 # **Write down your guess.** Which of these can counters tell: the statements of a transaction, the
 # bytes of a row, the time of a statement on a processor? And how many runs does a fit of two costs
@@ -79,7 +79,7 @@ done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=T
 print((work / "mine.toml").read_text())
 
 # %% [markdown]
-# A comment beside each value names its source. Is it the load of the counters? And what if the
+# A comment beside each value names its source. Does the scenario commit as much as the counters say? And what if the
 # nodes move 10 ms apart? (Arrivals are random: with 750 of them in five seconds, up to 10/s more or
 # less is chance.)
 

@@ -89,9 +89,11 @@ print(f"commits again after {seen.primary_s.low:.2f} to {seen.primary_s.high:.2f
 # %% [markdown]
 # ## Where do six seconds come from?
 #
-# Each node looks at its time stamps every half second. The first to look tells the others. They
-# look for themselves half a second later, and tell it with the next repetition of their join
-# message, which comes every second.
+# Each node keeps the time of the last message that brought anything new from n3, and looks at it
+# every half second. When it is older than 5 s, the first node to look suspects n3 and sends a *join*
+# message without it. The other node has not looked yet, so its answer still lists n3. It looks half a
+# second later, and suspects n3 too, but a look sends no message. Both agree only when the join
+# messages are repeated, one second after the first.
 
 # %%
 simrep.explain_stall(scenario, seed=1)
@@ -154,7 +156,7 @@ print(switch.timeline())
 # %% [markdown]
 # ## The same day with Group Replication
 #
-# The room is the same, the product is another one. All orders go to n1, the primary. Again the
+# The room is the same, the product another. All orders go to n1, the primary. Again the
 # process of n3 is killed.
 
 # %%
@@ -243,7 +245,7 @@ drill.plot()
 # - Group Replication goes on without a secondary, at one commit per client and quarter of a second,
 #   for 21 seconds. Without its primary it stops for as long.
 # - An answered transaction is not lost. One without an answer may be there all the same.
-# - Failures show which product fits: play them before.
+# - Failures show which product fits. Play them before they happen.
 #
 # **Try yourself.** A colleague proposes `evs.suspect_timeout = PT3S`. How much shorter is the stall
 # after a crash? And how does the cluster then react to a network that stutters for 3.2 s? [When

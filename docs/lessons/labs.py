@@ -72,7 +72,8 @@ class Lab:
         Those that the reader finds there; he adds others.
     views : tuple of str
         What is drawn: ``rate`` (commits per second), ``waits`` (how long each commit took),
-        ``stages`` (where the time of a commit goes), ``tried`` (each run that was tried).
+        ``stages`` (where the time of a commit goes), ``silence`` (the steps from the end of a node
+        of Galera to the next commit), ``tried`` (each run that was tried).
     bin_s : float
         Commits are counted in intervals of this length.
     breakable : bool
@@ -291,6 +292,7 @@ LABS = {
         ),
         _dying,
         faults=({"what": "kill", "node": "first", "at_s": 5.0},),
+        views=("rate", "waits", "silence"),
         breakable=True,
     ),
     "lost": Lab(
@@ -377,7 +379,7 @@ def play(name: str, settings: Settings, faults: Faults, place: int | None = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clusters = [
-            _told(title, simrep.run(one, replications=1, progress=False), faults)
+            _told(title, simrep.run(one, replications=1, progress=False), faults, one)
             for title, one in (every if place is None else every[place : place + 1])
         ]
     return {
@@ -407,7 +409,7 @@ def why(name: str, settings: Settings, faults: Faults, title: str) -> list[str]:
     return list(found.sentences())
 
 
-def _told(title: str, result: simrep.Result, faults: Faults) -> Table:
+def _told(title: str, result: simrep.Result, faults: Faults, scenario: Table) -> Table:
     (run,) = result.runs
     attempts, seen = run.attempts, run.measurement
     assert attempts is not None
@@ -423,7 +425,9 @@ def _told(title: str, result: simrep.Result, faults: Faults) -> Table:
         figures.append(("longest time without a commit", result.stall_max_s, "s"))
         if run.fates is not None:
             figures.append(("answered commits that are on no node", float(run.fates.lost), ""))
+    marks: list[tuple[float, str]] = []
     for one in result.scheduled.values():
+        marks += [(one.begin_s, "the update begins"), (one.commit_s, "it commits")]
         figures.append(("the large update takes", one.duration_s, "s"))
         figures.append(("others commit nothing for", one.stall_s, "s"))
         figures.append(("parts that it is sent in", float(one.fragments) + 1.0, ""))
@@ -438,8 +442,12 @@ def _told(title: str, result: simrep.Result, faults: Faults) -> Table:
         "error": attempts.error.tolist(),
         "texts": list(attempts.texts),
         "lines": [
-            [round(one["at_s"], 4), one["text"]] for one in lines if one["at_s"] <= attempts.end_s
+            [round(one["at_s"], 4), one["text"], one["what"] if one["node"] else ""]
+            for one in lines
+            if one["at_s"] <= attempts.end_s
         ],
+        "marks": [[round(at_s, 4), words] for at_s, words in marks if isfinite(at_s)],
+        "rtt_ms": _distances(scenario, list(attempts.nodes)),
         "noted": [[round(n.at_s, 4), n.node, n.what, list(n.of)] for n in run.noted],
         "faults": [_fault(one) for one in faults],
         "stages": {
@@ -450,6 +458,16 @@ def _told(title: str, result: simrep.Result, faults: Faults) -> Table:
         "figures": [[text, value, unit] for text, value, unit in figures if isfinite(value)],
         "digest": result.digest(),
     }
+
+
+def _distances(scenario: Table, names: list[str]) -> list[list[float]]:
+    """Round trips between nodes in milliseconds, by their positions."""
+    network = scenario["network"]
+    own = {frozenset((one["from"], one["to"])): one["rtt_ms"] for one in network.get("path", ())}
+    return [
+        [float(own.get(frozenset((one, other)), network["rtt_ms"])) for other in names]
+        for one in names
+    ]
 
 
 def _rounded(seconds: Sequence[float]) -> list[float]:

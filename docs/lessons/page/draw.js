@@ -5,7 +5,9 @@ const Draw = (() => {
   const SVG = "http://www.w3.org/2000/svg";
   // Okabe and Ito: told apart by all eyes. Marks differ in shape as well.
   const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
-  const PATTERNS = ["", "url(#lines)", "url(#dots)"];
+  // A stage has one colour in all lessons.
+  const STAGES = { execute: 5, "lock wait": 1, queue: 4, consistency: 3, "send window": 3, order: 0, certification: 6, flush: 2, acknowledgement: 3, "commit order": 4, commit: 6, retries: 1 };
+  const WORDS = { kill: "killed", cut: "cut off", "power-loss": "loses power", promote: "promoted", restart: "starts again" };
 
   function make(name, traits = {}, ...inside) {
     const one = document.createElementNS(SVG, name);
@@ -59,7 +61,7 @@ const Draw = (() => {
       const at = x(one.at_s);
       const row = level.findIndex((end) => end < at);
       const place = row < 0 ? level.length : row;
-      const words = `${one.what} ${one.node || ""}`;
+      const words = one.words ?? `${one.node} ${WORDS[one.what] || one.what}`;
       level[place] = at + words.length * 6.4 + 8;
       if (one.until_s) {
         picture.prepend(make("rect", { x: at, width: x(one.until_s) - at, y: box.top, height: box.bottom - box.top, class: "lasts" }));
@@ -81,7 +83,8 @@ const Draw = (() => {
       const into = Math.min(count - 1, Math.floor(at / bin));
       if (run.error[place]) failed[into]++; else bins[into]++;
     });
-    const most = Math.max(1 / bin, ...bins, ...failed) / bin * 1.15;
+    const marks = [...run.faults, ...run.marks.map(([at_s, words]) => ({ at_s, words }))];
+    const most = Math.max(1 / bin, ...bins, ...failed) / bin * (marks.length ? 1.5 : 1.15); // names have room above
     const x = timeAxis(picture, box, run.end_s);
     const y = (value) => box.bottom - (value / most) * (box.bottom - box.top);
     for (const value of steps(most, 3)) {
@@ -102,7 +105,7 @@ const Draw = (() => {
       shown.append(make("path", { d: `M${at - 3} ${top - 3}l6 6m0 -6l-6 6`, stroke: COLOURS[1], "stroke-width": 1.8, fill: "none" }));
     });
     picture.append(shown);
-    faultLines(picture, box, x, run.faults);
+    faultLines(picture, box, x, marks);
     picture.append(text(4, 9, "commits/s", { class: "axisname" }));
     return { picture, box, x, shown };
   }
@@ -138,7 +141,7 @@ const Draw = (() => {
     paths.forEach((path, node) => shown.append(make("path", { d: path.join(""), fill: COLOURS[node === 1 ? 4 : node === 2 ? 2 : 0], "fill-opacity": 0.75 })));
     shown.append(make("path", { d: bad.join(""), stroke: COLOURS[1], "stroke-width": 1.4, fill: "none" }));
     picture.append(shown);
-    faultLines(picture, box, x, run.faults.map((one) => ({ ...one, what: "", node: "" })));
+    faultLines(picture, box, x, [...run.faults, ...run.marks.map(([at_s]) => ({ at_s }))].map((one) => ({ ...one, words: "" })));
     picture.append(text(4, 9, "a commit took", { class: "axisname" }));
     return { picture, box, x, shown };
   }
@@ -149,9 +152,10 @@ const Draw = (() => {
     const total = parts.reduce((sum, [, ms]) => sum + ms, 0);
     const { picture, box } = frame(width, 62, `Where the time of a commit goes: ${parts.map(([name, ms]) => `${name} ${short(ms)} ms`).join(", ")}`, 8);
     let from = box.left;
-    for (const [place, [name, ms]] of parts.entries()) {
+    const colourOf = (name) => COLOURS[STAGES[name] ?? 6];
+    for (const [name, ms] of parts) {
       const wide = (ms / total) * (box.right - box.left);
-      const colour = COLOURS[place % COLOURS.length];
+      const colour = colourOf(name);
       picture.append(make("rect", { x: from, width: Math.max(0.5, wide), y: 20, height: 22, fill: colour }));
       if (wide > 8 * name.length + 60) {
         picture.append(text(from + 5, 35, `${name} ${short(ms)} ms`, { class: "onbar" }));
@@ -160,19 +164,21 @@ const Draw = (() => {
     }
     picture.append(text(8, 12, `mean of a commit: ${short(total)} ms`, { class: "tick" }));
     const small = parts.filter(([name, ms]) => (ms / total) * (box.right - box.left) <= 8 * name.length + 60);
-    const lines = [""]; // SVG does not wrap: as many lines as they need
+    let row = 0, right = 8; // SVG does not wrap: as many lines as they need
     for (const [name, ms] of small) {
-      const words = `${name} ${short(ms)} ms`;
-      const longer = lines.at(-1) ? `${lines.at(-1)}, ${words}` : words;
-      if (longer.length * 6.3 <= width - 16) lines[lines.length - 1] = longer; else lines.push(words);
+      const words = `${name} ${short(ms)} ms`, wide = words.length * 6.3 + 26;
+      if (right > 8 && right + wide > width) { row++; right = 8; }
+      picture.append(
+        make("rect", { x: right, y: 49 + 16 * row, width: 9, height: 9, fill: colourOf(name) }),
+        text(right + 13, 57 + 16 * row, words, { class: "tick" }));
+      right += wide;
     }
-    lines.forEach((words, place) => picture.append(text(8, 57 + 14 * place, words, { class: "tick" })));
-    picture.setAttribute("viewBox", `0 0 ${width} ${62 + 14 * (lines.length - 1)}`);
+    picture.setAttribute("viewBox", `0 0 ${width} ${62 + 16 * row}`);
     return picture;
   }
 
   // The nodes of a cluster; `state` tells of each what it does now.
-  function nodes(names, states, cuts) {
+  function nodes(names, states, cuts, rtt_ms) {
     const places = names.length === 2 ? [[60, 55], [240, 55]] : [[150, 34], [55, 128], [245, 128]];
     const picture = make("svg", { viewBox: "0 0 300 172", role: "img", class: "nodes",
       "aria-label": names.map((name, place) => `${name}: ${states[place].words}`).join("; ") });
@@ -180,7 +186,9 @@ const Draw = (() => {
       for (let other = one + 1; other < names.length; other++) {
         const broken = cuts.has(one) !== cuts.has(other) || states[one].kind === "down" || states[other].kind === "down";
         const [x1, y1] = places[one], [x2, y2] = places[other];
-        picture.append(make("line", { x1, y1, x2, y2, class: broken ? "link broken" : "link" }));
+        picture.append(
+          make("line", { x1, y1, x2, y2, class: broken ? "link broken" : "link" }),
+          text((x1 + x2) / 2, (y1 + y2) / 2 + 4, `${short(rtt_ms[one][other])} ms`, { class: "distance", "text-anchor": "middle" }));
       }
     }
     names.forEach((name, place) => {

@@ -31,9 +31,11 @@ const MEANINGS = {
   "Semi-synchronous": {
     suspect: "The manager polls every 5 s.",
     "manager-decides": "It picks the replica that has received most.",
+    async: "Semi-synchronous replication is off now. From here on clients are told of commits that no replica has.",
     promoted: "Writes go on, on another server.",
   },
 };
+const BROKEN = { kill: "killed", cut: "cut off", "power-loss": "loses power", promote: "promoted", restart: "starts again" };
 
 const lesson = { info: null, run: null, faults: [], cursor: 0, playing: false, speed: 1, asked: 0, tried: [], panels: [] };
 const lab = document.getElementById("lab");
@@ -180,10 +182,11 @@ function show() {
   lesson.panels = run.clusters.map((one) => {
     const picture = make("div", { class: "picture" });
     const drawn = info.views.filter((view) => view === "rate" || view === "waits").map((view) => (view === "rate" ? Draw.rate(one, info.bin_s, wide) : Draw.waits(one, wide)));
-    const log = make("ol", { class: "log" }, ...one.lines.map(([at, words]) => line(one, at, words)));
+    const log = make("ol", { class: "log" }, ...one.lines.map(([at, words, what]) => line(one, at, words, what)));
     const told = make("div", { class: "told", hidden: true },
       make("dl", { class: "figures" }, ...one.figures.flatMap(([name, value, unit]) => [make("dt", {}, name), make("dd", {}, `${figure(value)} ${unit}`.trim())])));
     if (info.views.includes("stages")) told.append(Draw.stages(one, wide));
+    if (info.views.includes("silence")) told.append(...silence(one));
     told.append(asks(one, told));
     const right = make("div", { class: "plots" }, ...drawn.map(({ picture: one }) => one), told);
     place.append(make("section", { class: "cluster", "aria-label": one.title },
@@ -191,16 +194,41 @@ function show() {
     return { run: one, picture, drawn, log, told, last: "" };
   });
   const list = document.getElementById("faults");
-  if (list) list.textContent = lesson.faults.length ? `Set: ${[...lesson.faults].sort((a, b) => a.at_s - b.at_s).map((one) => `${one.what} ${one.node === "first" ? "n1" : one.node} at ${seconds(one.at_s)}${one.until_s ? ` until ${seconds(one.until_s)}` : ""}`).join(", ")}.` : "No fault is set.";
+  if (list) list.textContent = lesson.faults.length ? `Set: ${[...lesson.faults].sort((a, b) => a.at_s - b.at_s).map((one) => `${one.node === "first" ? "n1" : one.node} ${BROKEN[one.what] || one.what} at ${seconds(one.at_s)}${one.until_s ? ` until ${seconds(one.until_s)}` : ""}`).join(", ")}.` : "No fault is set.";
   move(Math.min(lesson.cursor, length()));
 }
 
 const figure = (value) => (value >= 100 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(3)));
 
-function line(run, at, words) {
-  const noted = run.noted.find(([when, node, what]) => Math.abs(when - at) < 1e-4 && node >= 0 && words.startsWith(run.nodes[node]) && (MEANINGS[run.title] || {})[what]);
-  const meaning = noted && MEANINGS[run.title][noted[2]];
+function line(run, at, words, what) {
+  const meaning = (MEANINGS[run.title] || {})[what];
   return make("li", { "data-at": at, hidden: true }, make("b", {}, `${at.toFixed(2)} s`), ` ${words}`, ...(meaning ? [make("small", {}, meaning)] : []));
+}
+
+// How long each step takes from a fault to the next commit of Galera, in the run that is shown.
+function silence(run) {
+  const fault = run.faults.find((one) => one.what === "kill" || one.what === "power-loss");
+  if (run.title !== "Galera" || !fault) return [];
+  const noted = run.noted.filter(([at, node]) => at > fault.at_s && run.nodes[node] !== fault.node);
+  const suspects = noted.filter(([, , what]) => what === "suspect"), view = noted.find(([, , what]) => what === "stable");
+  if (!suspects.length || !view) return [];
+  const [first, firstNode] = suspects[0], second = suspects.find(([, node]) => node !== firstNode);
+  const commits = run.ended.filter((at, place) => !run.error[place] && at > view[0]);
+  if (!commits.length) return [];
+  const timeout = Math.min(first, fault.at_s + lesson.run.settings.suspect_s);
+  const agreed = second && second[0] < view[0] ? second[0] : first;
+  const steps = [
+    [timeout - fault.at_s, `evs.suspect_timeout: nothing new from ${fault.node}`],
+    [first - timeout, `${run.nodes[firstNode]} looks at its next check, suspects ${fault.node}, and sends a join message`],
+    [agreed - first, second ? `${run.nodes[second[1]]} looks at its own check, suspects ${fault.node}, and sends nothing` : ""],
+    [view[0] - agreed, "both wait for the timer that repeats the join messages; then they agree"],
+    [Math.min(...commits) - view[0], "the view is installed, and the first commit is answered"],
+  ].filter(([took, words]) => took > 0 && words);
+  const whole = steps.reduce((sum, [took]) => sum + took, 0);
+  return [make("div", { class: "silence" }, make("h4", {}, `From the end of ${fault.node} to the next commit: ${whole.toFixed(2)} s`),
+    make("ol", {}, ...steps.map(([took, words], place) => make("li", {},
+      make("span", { class: "bar", style: `width:max(2px, ${(100 * took) / whole}%);background:${Draw.COLOURS[place]}` }),
+      make("span", {}, make("b", {}, took < 0.1 ? `${+(1000 * took).toPrecision(2)} ms ` : `${took.toFixed(2)} s `), words)))))];
 }
 
 // The longest time without a commit, explained by the engine; and the messages around its end.
@@ -288,7 +316,7 @@ function move(at) {
     const { states, cuts, key } = now(panel.run, lesson.cursor);
     if (key !== panel.last) {
       panel.last = key;
-      panel.picture.replaceChildren(Draw.nodes(panel.run.nodes, states, cuts));
+      panel.picture.replaceChildren(Draw.nodes(panel.run.nodes, states, cuts, panel.run.rtt_ms));
     }
   }
   if (over) remember();
@@ -340,7 +368,7 @@ function now(run, at) {
     const cut = cuts.has(node) ? "cut off, " : "";
     if (done[node]) return { kind: cut ? "cut" : "works", words: `${cut}${Draw.short(done[node] / SPAN)} commits/s` };
     if (waiting[node]) return { kind: "waits", words: `${cut}${waiting[node]} ${waiting[node] === 1 ? "client waits" : "clients wait"}` };
-    return { kind: cut ? "cut" : "idle", words: cut ? "cut off" : "no commits" };
+    return { kind: cut ? "cut" : "idle", words: cut ? "cut off" : run.node.includes(node) ? "no commits" : "no clients" };
   });
   return { states, cuts, key: JSON.stringify(states) };
 }
