@@ -159,13 +159,35 @@ class ChangingMember(RecoveringMember):
         self.flow_control.release()
 
     def leave(self, left: Callable[[], object]) -> None:
-        """Shut down in order: those that commit end, the group is left, and then the process.
+        """Shut down in order: the group is left, clients have to go, and then the process ends.
 
-        Those that have no verdict after a while are rolled back.
+        The plugin leaves first, and while it does so the server takes all that comes: a commit
+        gets no verdict any more, and no answer before its connection is closed. If there is one,
+        the plugin then waits 50 s for the verdict. MySQL 5.7, and 8.0.19 at least, have their
+        clients go first.
+
+        References
+        ----------
+        observer_server_state.cc (group_replication_before_server_shutdown, ...after...);
+        plugin.cc (leave_group, plugin_group_replication_stop).
         """
-        self.read_only = True
-        self.server.when_quiet(partial(self._leave_group, left))
-        self.clock.at(self.clock.now + _PATIENCE_S, self._roll_back)
+        if self._options.release == "5.7":
+            self.server.dismiss(partial(self._leave_group, left))
+        else:
+            self._leave_group(partial(self._dismiss, left))
+
+    def _dismiss(self, left: Callable[[], object]) -> None:
+        """It has left its group."""
+        if self.server.alive:
+            self.note("left")
+            self._end_membership(MemberState.OFFLINE)
+            self.server.dismiss(partial(self._stop_plugin, left))
+
+    def _stop_plugin(self, left: Callable[[], object]) -> None:
+        if self._tickets:
+            self.clock.at(self.clock.now + _PATIENCE_S, lambda _: left())
+        else:
+            left()
 
     def _roll_back(self, _: object = None) -> None:
         """Those of its clients that wait for a verdict fail."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from math import ceil
 
 from simrep.modelling import Noted, StallAccount, StallPhase
+from simrep.models.mysql.ending_server import GRACE_S
 
 from .gcs.suspicions import PERIOD_S
 from .options import GroupReplicationOptions
@@ -276,10 +277,26 @@ class _Account(StallAccount):
                 f"{who} looks at older slots of {whom} at growing intervals, whoever is there",
             )  # fmt: skip
 
+    def _shut_down(self) -> None:
+        """Clients of a member that leaves in order wait until it closes their connections."""
+        left = self._next("left")
+        if left is None:
+            return
+        who = self._names[left.node]
+        self._until(
+            left.at_s, f"{who} leaves",
+            "it gives commits no verdict any more, and its XCom takes 3 s to end",
+        )  # fmt: skip
+        self._until(
+            min(self._end_s, left.at_s + GRACE_S), f"{who} has clients go",
+            f"it closes their connections {GRACE_S:g} s later",
+        )  # fmt: skip
+
     def rest(self) -> None:
         """Account for the time to the end of the stall, if it is clear what it is."""
         if self._last == "election":
             self._hung_clients()
+            self._shut_down()
             self._until(self._end_s, "first commit", "clients that were refused try again")
         elif self._last == "view":
             self._old_slots()

@@ -25,12 +25,21 @@ from simrep.models.mysql.server import BeforeBegin, BinlogTransaction, MysqlServ
 from .global_read_lock import GlobalReadLock
 from .table_changes import TableChanges, TableStatement
 
-__all__ = ["CONNECTION_LOST", "CONNECTION_REFUSED", "EndingChannel", "EndingServer"]
+__all__ = [
+    "CONNECTION_LOST",
+    "CONNECTION_REFUSED",
+    "GRACE_S",
+    "SHUTTING_DOWN",
+    "EndingChannel",
+    "EndingServer",
+]
 
 _LOCK_TABLES = frozenset({"ddl", "lock-tables"})
 _STOP_COMMITS = frozenset({"flush-tables-with-read-lock", "backup"})
 CONNECTION_LOST = "2013 lost connection to the server"
 CONNECTION_REFUSED = "2003 connection refused"
+SHUTTING_DOWN = "1053 server shutdown in progress"
+GRACE_S = 2.0  # "Giving ... client threads a chance to die gracefully": sleep(2)
 
 
 class EndingServer(Killable, MysqlServer):
@@ -63,6 +72,7 @@ class EndingServer(Killable, MysqlServer):
     ) -> None:
         self.alive = True
         self.silent = False
+        self._dismisses = False
         mysql = options.commit_pipeline != "mariadb"
         self._exit_s = costs.exit_wait_ms * 1e-3 * mysql, costs.exit_ms * 1e-3
         self.on_fail: Callable[[OpenTransaction], object] = _ignore
@@ -90,7 +100,7 @@ class EndingServer(Killable, MysqlServer):
 
     def connect(self) -> Generator[Event, Any, str | None]:
         """Open a connection; the kernel of a machine whose server is gone refuses it."""
-        if self.alive:
+        if self.alive and not self._dismisses:
             return self.sessions.connect()
         if self.closing:
             return self._cut_off(self.clock, CONNECTION_LOST)
@@ -98,6 +108,8 @@ class EndingServer(Killable, MysqlServer):
 
     def transact(self, transaction: Transaction) -> Generator[Event, Any, bool]:
         """Run a transaction, up to the end of the server."""
+        if self._dismisses and self.alive:
+            return self.turn_away(transaction, SHUTTING_DOWN)
         return self._follow(transaction) if self.alive else self.lose(transaction)
 
     def turn_away(self, transaction: Transaction, error: str) -> Generator[Event, Any, bool]:
@@ -220,6 +232,29 @@ class EndingServer(Killable, MysqlServer):
             if committing or owner not in self._commits:
                 self.fail(owner, CONNECTION_LOST)
         self._look_who_ended()
+
+    def dismiss(self, call: Callable[[], object]) -> None:
+        """Have all clients go, as a server of MySQL does that shuts down; ``call()`` then.
+
+        It takes no connection any more. Who executes a statement, or comes with another one, is
+        told so; a commit that waits for other servers does not notice. After 2 s the connections
+        are closed that are left. Simplified: it sleeps these 2 s also where no thread is left, and
+        its own replicas, which a source of MySQL waits 8 s for, have no part in it.
+
+        References
+        ----------
+        sql/mysqld.cc, close_connections.
+        """
+        self._dismisses = True
+        for owner in list(self._open.values()):
+            if owner not in self._commits:
+                self.fail(owner, SHUTTING_DOWN)
+        self.clock.at(self.clock.now + GRACE_S, self._close_connections, call)
+
+    def _close_connections(self, call: Callable[[], object]) -> None:
+        if self.alive:
+            call()
+            self.disconnect_all()
 
     def when_ended(
         self, call: Callable[[], object], among: Callable[[Transaction], bool] | None = None

@@ -75,7 +75,7 @@ def test_with_several_primaries_nobody_is_the_primary():
     scenario["cluster"]["options"] = {"group_replication_single_primary_mode": False}
     back = {"what": "restart", "node": "n3", "at_s": 3}
     leave = {"what": "leave", "node": "n3", "at_s": 1}
-    scenario |= {"fault": [leave, back], "run": {"duration_s": 9}}
+    scenario |= {"fault": [leave, back], "run": {"duration_s": 14}}
     lines = map(str, simrep.run(scenario).timeline().lines)
     assert "n3 takes writes" in lines
 
@@ -138,3 +138,12 @@ def test_a_run_tells_how_slow_writers_are_until_a_dead_secondary_is_removed():
     lines = [line for line in result.timeline().lines if line.what == "wave"]
     assert len(lines) > 30  # 4 waves a second at most, of which some serve nobody
     assert str(result.timeline()).count("the slots of n3 stay empty") < 10
+
+
+def test_the_stall_after_an_orderly_shutdown_of_a_primary_is_told_by_its_steps():
+    scenario = killed("n1")
+    scenario["fault"][0]["what"] = "leave"
+    scenario["run"]["duration_s"] = 9
+    seconds = {one.name: one.seconds for one in simrep.explain_stall(scenario).phases}
+    assert 2.0 < seconds["n1 leaves"] < 3.01  # 3 s, of which a tick of the detector is told apart
+    assert abs(seconds["n1 has clients go"] - 2.0) < 1e-3

@@ -31,6 +31,7 @@ SAID = {
     "synced": "{node} is ONLINE",
     "evicted": "{node} learns that it is expelled",
     "aborted": "{node} leaves the group",
+    "left": "{node} has left the group, and has its clients go",
     "not-started": "{node} does not start group replication (start_on_boot = OFF): it takes writes "
     "that no other member gets",
 }
