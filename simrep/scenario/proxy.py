@@ -113,7 +113,8 @@ class ProxyTable(Table):
     redispatch: bool | None = Field(
         None,
         strict=True,
-        description="whether another server is tried at once when one refuses a connection",
+        description="whether another server is tried at once when one refuses a connection; else "
+        "the same is tried again every second for hold_s, whatever checks say of it meanwhile",
     )
     repeat: Literal["no", "reads", "all"] | None = Field(
         None,

@@ -393,10 +393,15 @@ class FailoverClients(Clients):
         try:
             error = yield from self._dial(caller, node)
         except Interrupt:
-            return NO_CONNECTION
+            return self._not_connected(caller)
         finally:
             del caller.connecting[process]
         return error or ""
+
+    def _not_connected(self, caller: Caller) -> str:
+        """The error of a client whose own time to connect is over."""
+        del caller
+        return NO_CONNECTION
 
     def _dial(self, caller: Caller, node: int) -> Generator[Event, Any, str | None]:
         """Connect to a server; the error if it is refused."""

@@ -21,7 +21,9 @@ PROXY = "proxy"
 """Its name in the time line."""
 Role = Literal["reads", "writes"]
 _ROLES: tuple[Role, Role] = ("reads", "writes")
-_TRY_AGAIN_S = 1.0  # between attempts to connect a client that is held (HAProxy's turn-around)
+# Between attempts to connect a client that is held. HAProxy, src/backend.c: a turn-around of a
+# second after a refused attempt, none after one that has timed out; `option redispatch` is off.
+_TRY_AGAIN_S = 1.0
 _SILENT = "silent"
 _CHANGES = frozenset({"stable", "primary", "non-primary", "writable", "promoted", "synced"})
 """Words of what servers note that they would tell a proxy of: views and roles."""
@@ -320,8 +322,12 @@ class Proxy:
     def reach(self, role: Role, until_s: float) -> Generator[Event, Any, Leg | str]:
         """A connection to a server for a client; the error if there is none in time.
 
-        A client is held for a while where no server is there that takes it.
+        A proxy that tries others holds a client for a while where no server is there that takes
+        it. One that does not stays with the server whose turn it was, whatever checks say of it
+        meanwhile, and turns a client away at once where there is none.
         """
+        if not self.rules.redispatch:
+            return (yield from self._reach_one(role, until_s))
         clock, pooled = self._clock, self.rules.connections == "pooled"
         until_s = min(until_s, clock.now + self.rules.hold_s)
         tried: set[int] = set()
@@ -331,18 +337,41 @@ class Proxy:
                 server = self._servers[node]
                 if pooled and server.connected:
                     return self._leg(node, role, server.pooled)
-                way = self._way(node)
-                if not (yield from self._connect(node, way)):
-                    server.connected, server.pooled = True, way
-                    return self._leg(node, role, way)
+                leg = yield from self._try(node, role)
+                if leg is not None:
+                    return leg
                 tried.add(node)
-                if self.rules.redispatch and self._choose(role, tried) is not None:
+                if self._choose(role, tried) is not None:
                     continue
             if clock.now >= until_s:
                 return self.rules.refusal
             tried.clear()
             again_s = min(clock.now + _TRY_AGAIN_S, until_s)
             yield self._changed | clock.until(again_s)
+
+    def _reach_one(self, role: Role, until_s: float) -> Generator[Event, Any, Leg | str]:
+        """Try one server again and again: after a second if it has refused, else at once."""
+        clock, rules = self._clock, self.rules
+        node, due_s = self._choose(role), clock.now
+        for _ in range(1 + int(rules.hold_s / _TRY_AGAIN_S)):
+            if due_s > clock.now:
+                yield clock.until(min(due_s, until_s))
+            if node is None or clock.now >= until_s:
+                break
+            due_s = clock.now + _TRY_AGAIN_S
+            leg = yield from self._try(node, role)
+            if leg is not None:
+                return leg
+        return rules.refusal
+
+    def _try(self, node: int, role: Role) -> Generator[Event, Any, Leg | None]:
+        """Connect to a server; None if it is not to be had."""
+        way = self._way(node)
+        if (yield from self._connect(node, way)):
+            return None
+        server = self._servers[node]
+        server.connected, server.pooled = True, way
+        return self._leg(node, role, way)
 
     def _connect(self, node: int, way: Way | None) -> Generator[Event, Any, str]:
         dialling = self._clock.process(dial(way, partial(self._server.connect, node)))

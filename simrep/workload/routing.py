@@ -17,6 +17,7 @@ from simrep.workload.ways import Ways, dial
 __all__ = ["RoutedClients"]
 
 CLOSED = "2013 the proxy has closed the connection"
+NO_GREETING = "2013 the proxy has taken the connection, and no server has answered in time"
 
 
 class RoutedClients(FailoverClients):
@@ -84,6 +85,11 @@ class RoutedClients(FailoverClients):
         origin = caller.home if caller.policy.beside_node else None
         caller.way = None if self._ways is None else self._ways.open(origin, node)
         return (yield from dial(caller.way, partial(self._server.connect, node)))
+
+    def _not_connected(self, caller: Caller) -> str:
+        if self._routed(caller) is None:
+            return super()._not_connected(caller)
+        return NO_GREETING  # the proxy has taken the connection
 
     def _turn(self, caller: Caller, node: int, error: str) -> None:
         proxy = self._routed(caller)

@@ -121,6 +121,29 @@ def test_a_killed_server_is_hidden_by_a_pool_and_not_from_pinned_clients():
         assert "n2" in nodes_of(run, "web")
 
 
+def test_clients_of_haproxy_stay_with_a_dead_server_for_its_retries():
+    """Three retries, each after a second; 3.1 s were measured, and always number 2013."""
+    options = {"evs.suspect_timeout": 1, "evs.keepalive_period": 0.3,
+               "evs.inactive_check_period": 0.1, "evs.join_retrans_period": 0.2}  # fmt: skip
+    one = scenario(
+        proxy={"like": "haproxy", "check_s": 0.5},
+        faults=[{"what": "kill", "node": "n1", "at_s": 2}],
+        groups=GROUPS[:1],
+        mix=MIX[:1],
+        seconds=8.0,
+        changes={"cluster.options": options, "workload.clients.connect_timeout_s": 60.0},
+    )
+    result = simrep.run(one)
+    told = {error.error: error for error in result.runs[0].attempts.errors() if error.connecting}
+    assert set(told) == {"2013"}
+    assert told["2013"].longest_s == pytest.approx(3.0, abs=0.01)
+    down = [line for line in result.timeline().lines if line.what == "proxy-down"]
+    assert down[0].at_s < 4.0 < told["2013"].first_s  # it was out long before
+    patient = simrep.with_value(one, "workload.clients.connect_timeout_s", 0.5)
+    errors = simrep.run(patient).runs[0].attempts.errors()
+    assert {error.error for error in errors} == {"2013"}  # the proxy has taken the connection
+
+
 def test_a_proxy_that_servers_tell_of_their_roles_need_not_wait_for_its_next_check():
     kills = [{"name": "dies", "what": "kill", "node": "n1", "at_s": 5}]
     moved_s = []
