@@ -46,6 +46,10 @@ class Thread:
             self._argument = argument
             self._host.run(seconds, self._then)
 
+    def do_next(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """Let a job be the next one after the present job, in which this is called."""
+        self._jobs.appendleft((seconds, call, argument))
+
     def do_all(self, seconds: float, call: Call, arguments: Sequence[Any]) -> None:
         """Queue a job for each of the arguments; each costs ``seconds``, more than 0."""
         rest = arguments

@@ -44,6 +44,7 @@ from simrep.models.galera.gcomm.connection import (
     Topology,
 )
 from simrep.models.galera.gcomm.routes import DIRECT, Routes
+from simrep.models.galera.gcomm.socket_reads import SocketReads
 from simrep.models.galera.gcomm.view import Life
 
 __all__ = ["Gmcast", "LinkOptions"]
@@ -148,6 +149,7 @@ class Gmcast(Mesh):
         self._when_closed: WhenClosed | None = None
         self._taken: list[int] | None = None  # connections that the kernel still has
         super().__init__(clock, network, me, segments, thread, work)
+        self._reads = SocketReads(thread, self._take)
         everybody = frozenset(range(self.size))
         for peer in everybody - {me}:
             number = self._number(min(me, peer), max(me, peer), 0)
@@ -315,7 +317,7 @@ class Gmcast(Mesh):
         elif number in self._connections:
             self.received += 1
             cost = self._receive.cost(self._byte_s * size_bytes)
-            self.thread.do(cost, self._take, envelope)
+            self._reads.arrived(number, cost, envelope)
         elif not isinstance(message, (Fin, Rst)):
             self._packet(number, Rst())
 
