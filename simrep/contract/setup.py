@@ -77,6 +77,12 @@ def setup_of(scenario: Scenario) -> Setup:
             "is not simulated on a machine that is fair between programs",
             "set autogroup = false, or remove it and let cores be the threads of the machine",
         )
+    if machine.others and not machine.core_queues:
+        raise ScenarioError(
+            "cluster.machine.others",
+            "needs a machine with a queue for each core",
+            "set core_queues = true (and autogroup), or remove it",
+        )
     if machine.autogroup:
         machine = _busy_for_a_slice(cluster.machine, machine)
     rtt_ms = network.rtt_ms

@@ -25,6 +25,7 @@ from simrep.runs.faults import build_processes, host_kind, node_traits
 from simrep.runs.incidents import faults_of
 from simrep.scenario.cluster import MachineTable
 from simrep.scenario.table import seconds
+from simrep.server.core_host import CoreHost
 from simrep.server.host import Host
 from simrep.server.shared import SharedHost
 from simrep.server.thread import Thread
@@ -63,7 +64,7 @@ def build_host(
     assert machine.cold_after_ms is not None
     assert machine.wakeup_us is not None
     assert machine.variation is not None
-    return make(
+    host = make(
         clock,
         machine.cores,
         streams=streams,
@@ -76,6 +77,16 @@ def build_host(
         variation=machine.variation,
         parallel_syncs=machine.parallel_syncs,
     )
+    if machine.others:
+        if not isinstance(host, CoreHost):
+            raise ScenarioError(
+                "cluster.machine.others",
+                "is not played on a machine that a fault slows or stops, or with cpu_factor",
+                "remove one of them",
+            )
+        assert machine.others_weight is not None
+        host.occupy(machine.others, machine.others_weight)
+    return host
 
 
 def _program(host: Host) -> Host:

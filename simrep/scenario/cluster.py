@@ -19,9 +19,11 @@ from simrep.scenario.table import (
     Microseconds,
     Multiple,
     Name,
+    Others,
     Period,
     Table,
     Variation,
+    Weight,
     Whole,
     Words,
 )
@@ -124,6 +126,16 @@ class MachineTable(Table):
         description="what the second hardware thread of a core (hyper-threads) adds to its speed; "
         "cores counts cores, not threads; default: 0, no second threads",
     )
+    others: Others | None = Field(
+        None,
+        description="with core_queues: threads of programs beside the scenario, which compute all "
+        "the time, on a machine that is busy with other work; default: 0",
+    )
+    others_weight: Weight | None = Field(
+        None,
+        description="what they weigh together on a core, where a program of the scenario weighs 1 "
+        "(Linux: the ratio of cpu.weight or cpu.shares); default: 1",
+    )
     parallel_syncs: Cores | None = Field(
         None,
         description="fsyncs that its disk works on at a time, for all nodes on it (1: one spindle "
@@ -149,6 +161,8 @@ DEFAULT_MACHINE = MachineTable(
     autogroup=False,
     core_queues=False,
     second_thread_gain=0.0,
+    others=0,
+    others_weight=1.0,
 )
 
 

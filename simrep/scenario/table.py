@@ -38,6 +38,7 @@ __all__ = [
     "Name",
     "Nanoseconds",
     "NotNegative",
+    "Others",
     "Pages",
     "Period",
     "Positive",
@@ -219,6 +220,7 @@ Clients = Annotated[
     _counted(1, 100_000),
     Reason("a server takes at most 100,000 (max_connections)"),
 ]
+Others = Annotated[int, _counted(0, 1000), Reason("more make no difference to a few cores")]
 Checks = Annotated[int, _counted(1, 1000), Reason("nobody would wait for more of them")]
 Queued = Annotated[int, _counted(0, 1_000_000_000), Reason("no run has more transactions")]
 Transactions = Annotated[

@@ -216,8 +216,8 @@ class CoreProgram(Program):
     cores : sequence of Core
         Those of the machine.
     weight : float, optional
-        Of each of its threads, beside 1 for a whole program, where they are threads of the kernel
-        and make no group.
+        Of all that it has on a core, beside 1 for a whole program, wherever its threads are: those
+        of the kernel, which make no group, and of others that keep the machine busy.
 
     Attributes
     ----------

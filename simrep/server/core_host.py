@@ -73,6 +73,12 @@ class CoreHost(SharedHost):
         """A further program, by the words of a machine."""
         return CoreProgram(self, self._cores)
 
+    def occupy(self, threads: int, weight: float) -> None:
+        """Let others compute on it all the time, with so many threads of this weight together."""
+        program = CoreProgram(self, self._cores, weight)
+        for _ in range(threads):
+            program.run(self.slice_s, _compute, program)
+
     def stop(self, spin: Any, call: Call, argument: Any = None) -> None:
         """See ``Host.stop``."""
         core: Core = spin.core
@@ -391,6 +397,10 @@ class CoreHost(SharedHost):
         own.deadline_s = own.virtual_s + self.slice_s / own.weight
         self._wait_behind(spin, own)
         self._hand_on(core)
+
+
+def _compute(program: CoreProgram) -> None:
+    program.go_on(program.slice_s, _compute, program)
 
 
 def _waiting(core: Core) -> int:
