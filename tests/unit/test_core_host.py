@@ -393,6 +393,33 @@ def test_a_cluster_runs_on_it_and_each_run_is_the_same() -> None:
     assert one.latency_s != insert(autogroup=True).latency_s
 
 
+def test_who_is_woken_where_others_compute_waits_for_the_end_of_their_turn(
+    clock: Clock, done: Done
+) -> None:
+    host = machine(clock)
+    host.occupy(1, 1 / 16)
+    program = host.program()
+    clock.at(2.3 * MS, lambda _: program.run(0.1 * MS, done, "woken"))
+    clock.run(until=5 * MS)
+    assert done.at["woken"] == pytest.approx(3.1 * MS)
+
+
+def test_others_get_their_share_of_a_busy_core(clock: Clock, done: Done) -> None:
+    host = machine(clock)
+    host.occupy(2, 0.25)
+    host.program().run(40 * MS, done, "long")
+    clock.run(until=60 * MS)
+    assert done.at["long"] == pytest.approx(40 * 1.25 * MS, abs=2 * MS)
+
+
+def test_others_need_a_queue_for_each_core() -> None:
+    with pytest.raises(simrep.ScenarioError, match=r"machine.others.*queue for each core"):
+        insert(others=2)
+    paced = {"autogroup": True, "core_queues": True, "others": 2, "cpu_factor": 2.0}
+    with pytest.raises(simrep.ScenarioError, match=r"machine.others.*is not played"):
+        insert(**paced)
+
+
 def test_it_is_about_machines_that_are_fair_between_programs() -> None:
     with pytest.raises(simrep.ScenarioError, match=r"core_queues.*autogroup"):
         insert(core_queues=True)
