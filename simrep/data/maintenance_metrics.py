@@ -45,13 +45,16 @@ def maintenance_figures(
         at_s = first_noted(noted, word, own, experiment.back_s)
         yield f"{word}_after_back_s", at_s - experiment.back_s
     paused_s = _stopped_s(noted, experiment)
-    counters = run.counters
+    stops = [
+        one.node
+        for one in noted
+        if one.what == "fc-stop" and experiment.inject_s <= one.at_s < experiment.back_s
+    ]
     for place, node in enumerate(experiment.names):
-        sent = sum(one.what == "fc-stop" and one.node == place for one in noted)
-        yield f"flow_control_sent_{node}_n", float(sent)
-        yield f"flow_control_recv_{node}_n", counted(counters[node], "_flow_control_recv")
+        yield f"flow_control_sent_{node}_n", float(stops.count(place))
+        yield f"flow_control_recv_{node}_n", float(len(stops))
         yield f"flow_control_paused_{node}_s", paused_s
-    yield f"recv_queue_max_{name}_n", counted(counters[name], "_recv_queue_max")
+    yield f"recv_queue_max_{name}_n", counted(run.counters[name], "_recv_queue_max")
     ordered = int((commits < back).sum())
     yield f"backlog_at_back_{name}_n", float(ordered - _applied(commits, noted, experiment))
 
