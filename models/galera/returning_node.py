@@ -414,6 +414,7 @@ class ReturningNode(GaleraNode):
             return
         assert self._expected is not None
         self._applies = True
+        self._note("applies")
         missed, self._missed = self._missed, []
         self.take(missed)
         self.views.close_orphans_at(self._expected.position)

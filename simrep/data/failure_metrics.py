@@ -181,7 +181,10 @@ def _of_return(
     yield "rejoin_ist_n", float(bool(ist))
     yield "full_sst_n", float(any(one.how == "SST" for one in donors))
     if ist:
-        yield "ist_begins_after_back_s", ist[0] - back_s
+        applies_s = first_noted(noted, "applies", own, ist[0])
+        if not isfinite(applies_s):  # the log of a real server tells of both in one line
+            applies_s = ist[0]
+        yield "ist_begins_after_back_s", applies_s - back_s
     if donors:
         yield "donor_n", donors[0].node + 1.0
     if not isfinite(synced_s):

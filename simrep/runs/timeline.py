@@ -30,6 +30,7 @@ _SAID = {
     "outside": "{node} takes writes for itself: {of} is the source now",
     "donor": "{node} gives its state to {of}",
     "joiner": "{node} gets the state from {of}",
+    "applies": "{node} applies what it has missed",
     "joined": "{node} is joined",
     "recovered": "{node} starts after a crash",
     "synced": "{node} is synced",

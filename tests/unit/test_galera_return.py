@@ -63,6 +63,14 @@ def away(
 # -- incremental -----------------------------------------------------------------------------------
 
 
+def test_who_was_restarted_applies_what_it_has_missed_when_its_engine_runs() -> None:
+    built = away(costs=STARTS)
+    built.clock.run(6.0)
+    asked_s, begun_s = noted_s(built, 2, "joiner"), noted_s(built, 2, "applies")
+    assert 0.15 < begun_s - asked_s < 0.5
+    assert begun_s < noted_s(built, 2, "joined")
+
+
 @pytest.mark.parametrize("what", ["kill", "leave"])
 def test_who_comes_back_gets_all_that_it_has_missed_once(what: str) -> None:
     built = away(what=what, costs=STARTS)

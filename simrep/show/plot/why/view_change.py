@@ -62,6 +62,7 @@ _STATE_OF = {
 _OTHER_WORDS = {
     "donor": "gives its state to",
     "joiner": "gets the state from",
+    "applies": "applies what it has missed",
     "joined": "joined",
     "delayed": "finds delayed",
     "evicted": "evicted",
