@@ -53,9 +53,8 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
-        help="Change a value of the scenario, by its path; may be repeated. Values are "
-        "TOML, everything else is text; lists go by position: "
-        "network.egress.0.delay_ms=50.",
+        help="Change a value of the scenario, by its path; may be repeated. Values are TOML, or "
+        "else text; positions name entries of lists: network.egress.0.delay_ms=50.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -69,7 +68,7 @@ MANY = 1_000_000
 Seed = Annotated[
     int | None,
     typer.Option(
-        min=0, max=2**63 - 1, help="Root of all random numbers; default: that of the file."
+        min=0, max=2**63 - 1, help="Root of all random numbers; default: run.seed of the scenario."
     ),
 ]
 Replications = Annotated[
@@ -82,16 +81,14 @@ Jobs = Annotated[
 
 Quick = Annotated[
     bool,
-    typer.Option(
-        "--quick", help="A first look: fewer and shorter runs; the intervals tell how sure it is."
-    ),
+    typer.Option("--quick", help="A first look: fewer and shorter runs, with wider intervals."),
 ]
 Precision = Annotated[
     str | None,
     typer.Option(
         metavar="SHARE",
-        help="As many replications as it takes until the 95 % interval of a figure is narrow "
-        "enough: 2% or 0.02 of the figure on either side.",
+        help="Repeat the run until the 95 % interval of a figure is narrow enough: 2% or 0.02 of "
+        "the figure on either side.",
     ),
 ]
 Of = Annotated[
@@ -124,8 +121,8 @@ CacheFolder = Annotated[
         "--cache",
         metavar="DIR",
         parser=path_in,
-        help="Where results are kept; default: SIMREP_CACHE, or simrep in the user's "
-        "folder of caches.",
+        help="Folder of known results; default: SIMREP_CACHE, or simrep in the user's folder of "
+        "caches.",
     ),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Simulate all, and store nothing.")]

@@ -22,11 +22,9 @@ __all__ = ["calibrate"]
 
 Name = Annotated[str, typer.Argument(metavar="DATASET", help="A dataset, or its folder.")]
 SeriesName = Annotated[
-    str | None, typer.Option("--series", help="Which system, where several can be fitted.")
+    str | None, typer.Option("--series", help="The system to fit, if the dataset has several.")
 ]
-Model = Annotated[
-    str | None, typer.Option("--model", help="The same by the model that simulates it.")
-]
+Model = Annotated[str | None, typer.Option("--model", help="The system to fit, by its model.")]
 Cells = Annotated[
     str | None,
     typer.Option(
@@ -55,7 +53,7 @@ WithPosterior = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="PACK.toml", parser=path_in, help="Write a pack of its own."),
+    typer.Option("--out", metavar="PACK.toml", parser=path_in, help="Write a new pack."),
 ]
 Write = Annotated[
     bool,
@@ -80,7 +78,7 @@ def calibrate(
     json: Json = False,
     jobs: Jobs = None,
 ) -> None:
-    """Fit local costs to measured cells, and tell which of them the cells know.
+    """Fit local costs to measured cells, and tell which costs the cells determine.
 
     [bold]Examples[/bold]
 

@@ -63,7 +63,7 @@ Rto = Annotated[
     typer.Option(
         "--rto",
         metavar="TIME",
-        help="Longest time without a write in a drill; tells which side keeps it.",
+        help="Longest time without a write in a drill; the answer names the sides that keep it.",
     ),
 ]
 Rpo = Annotated[
@@ -72,7 +72,8 @@ Rpo = Annotated[
         "--rpo",
         min=0,
         metavar="N",
-        help="Most answered transactions that a drill may lose; tells which side keeps it.",
+        help="Most answered transactions that a drill may lose; the answer names the sides that "
+        "keep it.",
     ),
 ]
 Most = Annotated[
@@ -99,7 +100,7 @@ def compare(
     plot: Plot = None,
     jobs: Jobs = None,
 ) -> None:
-    """Compare two scenarios, both with the same random numbers, and say what differs.
+    """Compare two scenarios with the same random numbers, and print the differences.
 
     [bold]Examples[/bold]
 

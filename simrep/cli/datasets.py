@@ -26,7 +26,7 @@ def reproduce(
     plot: Plot = None,
     jobs: Jobs = None,
 ) -> None:
-    """Simulate the cells of a dataset and print how far off the simulation is.
+    """Simulate the cells of a dataset, and print the errors of the simulation.
 
     [bold]Examples[/bold]
 
@@ -58,22 +58,22 @@ Names = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[DATASET ...]",
-        help="Datasets, or folders with a dataset.toml; all that ship if none is named.",
+        help="Datasets, or folders with a dataset.toml; default: all shipped datasets.",
     ),
 ]
 Pack = Annotated[
     str | None,
     typer.Option(
         metavar="PACK",
-        help="Judge this pack, by its name or file, and not those of the scenarios; leaves"
-        " systems of other models out.",
+        help="Judge this pack, by its name or file, instead of the scenarios' packs; leaves out "
+        "systems of other models.",
     ),
 ]
 Holdout = Annotated[
     str | None,
     typer.Option(
         metavar="CONDITIONS",
-        help="Judge by these cells alone, as \"threads in (1, 64) and layout == 'lan'\".",
+        help="Score only these cells: \"threads in (1, 64) and layout == 'lan'\".",
     ),
 ]
 
@@ -88,10 +88,9 @@ def validate(
     plot: Plot = None,
     jobs: Jobs = None,
 ) -> None:
-    """Predict every measured cell and tell how far off, how often near, and in which order.
+    """Predict every measured cell, and print the errors, the share of near ones, and the order.
 
-    Cells that costs were fitted to are marked and not counted. Cells are listed for datasets that
-    are named.
+    Cells of a fit are marked and not counted. Named datasets also list their cells.
 
     [bold]Examples[/bold]
 

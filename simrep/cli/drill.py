@@ -71,8 +71,8 @@ Times = Annotated[
         "--replications",
         min=1,
         max=MANY,
-        help="Repetitions of each fault; default: 10, with --quick 3; 95th percentiles are told "
-        "from 40 on.",
+        help="Repetitions of each fault; default: 10, with --quick 3; from 40 on there are "
+        "95th percentiles.",
     ),
 ]
 Precise = Annotated[
@@ -81,7 +81,7 @@ Precise = Annotated[
         "--precision",
         metavar="SHARE",
         help="Repeat each fault until the 95 % interval of its mean RTO is narrow enough: 10% or "
-        "0.1 of it on either side, or of a second if the RTO is shorter.",
+        "0.1 of the RTO on either side; an RTO below a second counts as a second.",
     ),
 ]
 Limit = Annotated[
@@ -102,7 +102,7 @@ Rto = Annotated[
     typer.Option(
         "--rto",
         metavar="TIME",
-        help="Longest time without an answered write; tells which settings keep it in "
+        help="Longest time without an answered write; a table names settings that keep it in "
         "every replication.",
     ),
 ]
@@ -112,8 +112,8 @@ Rpo = Annotated[
         "--rpo",
         min=0,
         metavar="N",
-        help="Most answered transactions that may be lost; tells which settings keep it in"
-        " every replication.",
+        help="Most answered transactions that may be lost; a table names settings that keep it in "
+        "every replication.",
     ),
 ]
 Html = Annotated[
@@ -121,7 +121,7 @@ Html = Annotated[
     typer.Option(
         metavar="FILE.html",
         parser=path_in,
-        help="Save a page that plays a run of each fault, that with the median RTO.",
+        help="Save a page that plays the run with the median RTO of each fault.",
     ),
 ]
 
@@ -150,10 +150,10 @@ def drill(
     jobs: Jobs = None,
     catalogue: Catalogue = False,
 ) -> None:
-    """Play a catalogue of faults: who notices, when writes are back, what is lost.
+    """Play a catalogue of faults: time without writes, lost transactions, time to recover.
 
-    What was finished is kept, also when the drill is interrupted or killed: started again, it goes
-    on where it was.
+    Finished runs are kept, also when the drill is interrupted or killed: the same command
+    continues it.
 
     [bold]Examples[/bold]
 

@@ -22,8 +22,8 @@ def explain(
         str | None,
         typer.Option(
             metavar="slowest|p95|p99.9|ID",
-            help="Which transaction: the slowest (default), that at a percentile (p99.9 or "
-            "p999), or its number in the order in which those that count committed.",
+            help="Choose the transaction: the slowest (default), the one at a percentile (p99.9 or "
+            "p999), or its number in the order of counted commits.",
         ),
     ] = None,
     tail: Annotated[
@@ -43,7 +43,7 @@ def explain(
         typer.Option(
             "--longer-than",
             metavar="TIME",
-            help="Of --stall: leave shorter blockages out (20ms, 1s); default: 100ms.",
+            help="With --stall, leave out shorter blockages (20ms, 1s); default: 100ms.",
         ),
     ] = None,
     fault: Annotated[
@@ -59,12 +59,11 @@ def explain(
         typer.Option(
             "--from",
             metavar="TIME",
-            help="Show a part of the run: its begin (15s); with --fault, instead of the begin "
-            "of that time.",
+            help="Show a part of the run from this time on (15s); with --fault, another begin.",
         ),
     ] = None,
     until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="The end of that part (16.5s).")
+        str | None, typer.Option("--until", metavar="TIME", help="The end of this part (16.5s).")
     ] = None,
     trace: Annotated[
         Path | None,
@@ -88,7 +87,7 @@ def explain(
         typer.Option(
             metavar="FILE.html",
             parser=path_in,
-            help="Save a page that plays the run, message by message, from there on.",
+            help="Save a page that plays the run around the answer, message by message.",
         ),
     ] = None,
     set_: Set = None,
@@ -96,7 +95,7 @@ def explain(
     json: Json = False,
     plot: Plot = None,
 ) -> None:
-    """Simulate a scenario once and say why: one commit, the slowest ones, a stall, a fault.
+    """Simulate a scenario once, and explain one commit, the slowest commits, a stall or a fault.
 
     [bold]Examples[/bold]
 

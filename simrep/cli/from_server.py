@@ -33,16 +33,16 @@ OptionFile = Annotated[
     typer.Option(
         "--mycnf",
         metavar="FILE",
-        help="The server's option file, with its !include and !includedir; what is not on "
-        "this machine is listed as not read.",
+        help="The server's option file, with its !include and !includedir; files that are not on "
+        "this machine are listed as not read.",
     ),
 ]
 Status = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="FILE",
-        help="The output of SHOW GLOBAL STATUS; twice, the earlier one first, for the time"
-        " between.",
+        help="The output of SHOW GLOBAL STATUS; give two files, the earlier first, for the time "
+        "between them.",
     ),
 ]
 Variables = Annotated[
@@ -51,7 +51,7 @@ Variables = Annotated[
 Sysbench = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="The output of sysbench run: its load, and statement_us fitted to it."
+        metavar="FILE", help="The output of sysbench run: sets the load, and fits statement_us."
     ),
 ]
 Out = Annotated[
@@ -59,10 +59,10 @@ Out = Annotated[
     typer.Option(
         metavar="NAME",
         parser=path_in,
-        help="Write NAME.toml and NAME.pack.toml, neither of which may exist; required.",
+        help="Write NAME.toml and NAME.pack.toml; neither file may exist; required.",
     ),
 ]
-Model = Annotated[str | None, typer.Option(help="The model, if it is known better.")]
+Model = Annotated[str | None, typer.Option(help="The model, instead of the guessed one.")]
 Version = Annotated[
     str | None, typer.Option("--server-version", help="The output of SELECT VERSION().")
 ]

@@ -24,7 +24,7 @@ Beside = Annotated[
     typer.Argument(
         metavar="[SCENARIO.toml]",
         parser=path_in,
-        help="Rank the packs by how near they are to this cluster and load.",
+        help="Rank the packs by their distance from this cluster and load.",
     ),
 ]
 Draws = Annotated[
@@ -32,7 +32,7 @@ Draws = Annotated[
     typer.Option(
         min=0,
         max=MANY,
-        help="Machines of unknown speed to simulate, for the width of the guess; 0: none.",
+        help="Machines of unknown speed to simulate, for the width of the answer; 0: none.",
     ),
 ]
 
@@ -45,7 +45,7 @@ def packs(
     json: Json = False,
     jobs: Jobs = None,
 ) -> None:
-    """List the packs that ship, or say which is nearest to a scenario and how sure that is.
+    """List the shipped packs, or rank them by their distance from a scenario.
 
     [bold]Examples[/bold]
 
@@ -68,7 +68,7 @@ def packs(
         raise ScenarioError(
             "cluster.model",
             f"no pack ships for {chosen.cluster.model!r}",
-            "docs/howto/fit-your-machine.md tells how to make one",
+            "docs/howto/fit-your-machine.md makes a pack",
         )
     width = None
     if draws:

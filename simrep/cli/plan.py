@@ -47,7 +47,7 @@ Out = Annotated[
         "--out",
         metavar="FILE.csv",
         parser=path_in,
-        help="Save a row for every value that was tried.",
+        help="Save a row for every tried value.",
     ),
 ]
 _HELP = {"-h", "--help"}

@@ -91,8 +91,8 @@ SecondOpinion = Annotated[
     bool,
     typer.Option(
         "--analytic",
-        help="Print throughput and latency by closed forms first, or why there are none; "
-        "at the end the difference.",
+        help="Print throughput and latency by closed forms first, or why none holds; then the "
+        "simulation, and the difference.",
     ),
 ]
 Timeline = Annotated[
@@ -124,7 +124,7 @@ def run(
     analytic: SecondOpinion = False,
     timeline: Timeline = False,
 ) -> None:
-    """Simulate a scenario and print what came of it.
+    """Simulate a scenario and print its figures.
 
     [bold]Examples[/bold]
 

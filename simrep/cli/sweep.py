@@ -40,7 +40,7 @@ Over = Annotated[
     typer.Option(
         "--over",
         metavar="PATH=LEVELS",
-        help="Vary a value: 1,10,50 or 1..128:x2 or 1..10:+1 or 0..1:5 (so many) or "
+        help="Vary a value: 1,10,50 or 1..128:x2 or 1..10:+1 or 0..1:5 (five values) or "
         "galera,semisync; may be repeated.",
     ),
 ]
@@ -59,7 +59,7 @@ Of = Annotated[
         "--of",
         metavar="FIGURE",
         help="A figure of the results: throughput_tps, latency_s.p95, counters.n1.NAME; may be "
-        "repeated. The first is that of --precision and --plot.",
+        "repeated. The first holds for --precision and --plot.",
     ),
 ]
 Heat = Annotated[bool, typer.Option("--heat", help="Let --plot draw a heat map of two factors.")]
@@ -93,10 +93,10 @@ def sweep(
     jobs: Jobs = None,
     scheduler: Scheduler = None,
 ) -> None:
-    """Simulate a scenario at many points, each once: what is known already is looked up.
+    """Simulate a scenario at many points, and look up known points.
 
-    What was finished is kept, also when the sweep is interrupted or killed: started again, it goes
-    on where it was.
+    Finished points are kept, also when the sweep is interrupted or killed: the same command
+    continues it.
 
     [bold]Examples[/bold]
 

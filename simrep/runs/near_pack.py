@@ -148,7 +148,7 @@ def pack_notice(scenario: Scenario, file: str = "SCENARIO.toml") -> str:
         return ""
     nearest = packs[0]
     differs = "; ".join(one.what for one in nearest.differences)
-    home = "how far off the model is there, no fit tells"
+    home = "no fit states the error of the model on its own machine"
     if nearest.error is not None:
         home = f"90 % of the measurements on its own machine lie within {nearest.home} of it"
     elsewhere = ""
@@ -160,7 +160,7 @@ def pack_notice(scenario: Scenario, file: str = "SCENARIO.toml") -> str:
     return (
         f"no pack: all costs are defaults. The nearest that ships is {nearest.name!r} "
         f"({differs or 'checked with such a cluster'}): {home}{elsewhere}. "
-        f"simrep packs {file} tells what that makes of the throughput"
+        f"simrep packs {file} estimates the effect on the throughput"
     )
 
 

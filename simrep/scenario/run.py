@@ -55,7 +55,7 @@ class RunTable(Table):
     interval_s: Interval = Field(1.0, description="interval of the time series")
     log: bool = Field(False, strict=True, description="keep every transaction")
     staleness: bool = Field(
-        False, strict=True, description="tell which reads miss what clients had been told"
+        False, strict=True, description="count reads that miss an answered commit"
     )
     limit_s: Interval = Field(
         86400.0, description="simulated time after which an unfinished run is an error"

@@ -105,7 +105,7 @@ def test_where_no_level_shows_everything_the_answer_says_so():
     assert none.stale.own_share > 0.05
     assert waits.stale.own_writes == 0
     assert waits.reads.mean_s > none.reads.mean_s
-    assert found.sentence.startswith("No level lets every read see all")
+    assert found.sentence.startswith("With no level every read sees all")
     assert "8 clients" in found.question
     assert "own missing" in text(found)
 

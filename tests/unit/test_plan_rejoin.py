@@ -66,7 +66,7 @@ def test_an_answer_has_its_parts_its_donor_and_what_the_others_feel(by_gcache):
     assert by_gcache.by == "follows"
     assert by_gcache.low < by_gcache.value < by_gcache.high
     text = printed(by_gcache)
-    for word in ("its server starts", "it applies what it lacks", "it is away", "it is SYNCED"):
+    for word in ("its server starts", "it catches up", "it is away", "it is SYNCED"):
         assert word in text
     assert "gcache.size = 128M (default)" in text
     assert "by IST from" in by_gcache.sentence

@@ -91,7 +91,7 @@ def test_every_way_of_a_result_tells_of_them() -> None:
     low, high = found.intervals["share"]
     assert low <= found.share <= high
     assert {*found.to_frame()["group"]} == {"near", "far"}
-    assert "Reads that miss what clients had been told" in str(result)
+    assert "Reads that miss an answered commit" in str(result)
     swept = simrep.sweep(content, {"network.rtt_ms": [2, 8]}, of="stale.nodes.n3.age_s.p95")
     near, far = (point.values["stale.nodes.n3.age_s.p95"][0] for point in swept.points)
     assert near < far

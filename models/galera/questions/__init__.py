@@ -17,27 +17,27 @@ QUESTIONS = (
     Question(
         "fragment",
         f"{__name__}.fragment_sizes:largest_fragment",
-        "The largest fragment of streaming replication that is safe.\n\n"
+        "The largest safe fragment of streaming replication.\n\n"
         "Example: simrep plan cluster.toml fragment --longest-stall 500ms",
         (
             Option(
                 "sizes",
                 "Fragment sizes, such as 10K,100K,1M (K is 1000, Ki is 1024). Default: a grid "
-                "from one row to all of it.",
+                "from one row to the whole transaction.",
                 "sizes",
             ),
             Option("unit", "bytes, rows or statements. Default: as in the scenario, or bytes."),
             *scheduled(),
             Option(
                 "largest_slowdown",
-                "How much longer the transaction may take.",
+                "Largest slowdown of the transaction.",
                 "number",
                 1.5,
                 metavar="FACTOR",
             ),
             Option(
                 "least_payload",
-                "Throughput that the payload has to keep.",
+                "Share of its throughput that the payload keeps.",
                 "share",
                 "80%",
                 metavar="SHARE",
@@ -53,7 +53,7 @@ QUESTIONS = (
         (
             Option(
                 "outage_s",
-                "How long a node is away: 30min, 4h, 2d.",
+                "Time for which the node is away: 30min, 4h, 2d.",
                 "time",
                 metavar="TIME",
                 required=True,

@@ -69,10 +69,10 @@ def node_return(
     asked = "" if _GCACHE in scenario.cluster.options else " (default)"
     written = f"{own.gcache_bytes / _MIB:,.4g}M"
     notes = [
-        "Of a gcache the oldest 128th is set aside; who lacks one writeset more gets all data."
+        "A donor sets the oldest 128th of its gcache aside; a node that misses more gets all data."
     ]
     if plan.blocks:
-        notes.append("A method that does not stop the donor: wsrep_sst_method = mariabackup.")
+        notes.append("wsrep_sst_method = mariabackup does not stop the donor.")
     rules = ReturnRules(
         follows=ReturnWay(name="IST", how="IST", values=_from_gcache),
         copies=ReturnWay(

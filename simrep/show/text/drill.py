@@ -180,8 +180,8 @@ def _remarks(drill: Drill) -> Iterator[str]:
     )
     if any(cell.values("stale") for cell in drill.cells):
         yield (
-            "Stale reads: those from the fault on that missed what a client had been told before; "
-            "oldest by: for how long it had been told."
+            "Stale reads: from the fault on, reads that missed an answered commit; oldest by: the "
+            "time since its answer."
         )
     yield from _precision(drill)
     yield from drill.notes

@@ -23,7 +23,7 @@ def headroom_tables(answer: Headroom) -> Group:
     """A row per step of the ladder, and one per resource that helps at its end."""
     sure = answer.confidence
     within = "kept up .. not" if sure is None else f"{100.0 * sure:.3g} %"
-    heads = ("gives out", "at", within, "load there", "kept up (1/s)", "p95", "how it shows")
+    heads = ("gives out", "at", within, "load", "kept up (1/s)", "p95", "evidence")
     today = _today(answer)
     rows = [("(today)", "1", "", answer_load(answer, today), number(today.kept_up_tps),
              duration(today.latency_p95_s), "")]  # fmt: skip
@@ -39,7 +39,7 @@ def headroom_tables(answer: Headroom) -> Group:
     helping = list(_helping(answer))
     if not helping:
         return answer_tables(answer, ladder)
-    gains = table(("where this gives out", "this, widened", "", "helps"), "lllr", helping)
+    gains = table(("when this gives out", "more of this", "", "helps"), "lllr", helping)
     return answer_tables(answer, Group(ladder, gains))
 
 

@@ -25,7 +25,7 @@ def nodes_tables(nodes: Nodes) -> Group:
     """Commits, aborts and latencies of every node and class; the errors, if there were any."""
     parts: list[RenderableType] = [title("Nodes"), nodes_table(nodes)]
     if nodes.errors:
-        parts += [title("Errors that clients were told of"), errors_table(nodes)]
+        parts += [title("Errors of clients"), errors_table(nodes)]
     return Group(*parts)
 
 

@@ -68,7 +68,7 @@ def _parts(answer: Rejoin) -> Iterator[tuple[str, str, str, str]]:
         "copies": ("all data are copied", f"{data}" + (f" at {number(rate)} MB/s" * bool(rate))),
         "prepares": ("it prepares", "storage engine, scripts, starts"),
         "applies": (
-            "it applies what it lacks",
+            "it catches up",
             f"{amount(lacks)} {thing}, {number(net)} fewer each second" if isfinite(lacks) else "",
         ),
     }

@@ -28,7 +28,7 @@ def replica_heading(lag: ReplicaClusterLag) -> str:
     """The title of the table."""
     late = lag.late.figures()
     return (
-        f"What {lag.name!r} would lack: it receives what is answered after {duration(late['p50'])} "
+        f"Losses at {lag.name!r}: it receives answered transactions after {duration(late['p50'])} "
         f"(p50), {duration(late['p95'])} (p95)"
     )
 

@@ -54,7 +54,7 @@ def run_tables(result: Result) -> Group:
     if len(result.nodes.used) > 1:
         parts["Nodes"] = nodes_table(result.nodes)
     if result.nodes.errors:
-        parts["Errors that clients were told of"] = errors_table(result.nodes)
+        parts["Errors of clients"] = errors_table(result.nodes)
     if result.scheduled:
         parts["Scheduled transactions"] = _scheduled(result)
         if any(one.error for one in result.scheduled.values()):

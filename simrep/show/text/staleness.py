@@ -29,7 +29,7 @@ def stale_heading(stale: Staleness) -> str:
     """The title of the table, with the interval of the share if there are several replications."""
     span = stale.intervals.get("share")
     share = "" if span is None else f"; stale: {_percent(span[0])} .. {_percent(span[1])} (95 %)"
-    return f"Reads that miss what clients had been told{share}"
+    return f"Reads that miss an answered commit{share}"
 
 
 def stale_table(stale: Staleness) -> RenderableType:

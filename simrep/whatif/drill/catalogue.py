@@ -129,66 +129,64 @@ _SLOW = {"fsync_factor": 20.0}
 
 CATALOGUE: tuple[DrillFault, ...] = (
     _killed(
-        "kill writer", "writer",
-        "the process of the server that takes writes dies; it is started again after 30 s",
+        "kill writer", "writer", "the process of the writer dies, and starts again after 30 s"
     ),
-    _killed("kill non-writer", "non_writer", "the same of a server on which no client writes"),
+    _killed(
+        "kill non-writer", "non_writer",
+        "the process of a non-writer dies, and starts again after 30 s",
+    ),
     _power(
         "power loss writer", "writer",
-        "the machine of the server that takes writes falls silent; it is back after 90 s",
+        "the machine of the writer falls silent, and is back after 90 s",
     ),
-    _power("power loss non-writer", "non_writer", "the same where no client writes"),
-    _lasting(
-        "pause writer 5 s", "writer", "pause",
-        "the process that takes writes is stopped for 5 s (SIGSTOP)", 5.0,
-    ),
-    _lasting(
-        "pause writer 30 s", "writer", "pause",
-        "the process that takes writes is stopped for 30 s",
+    _power(
+        "power loss non-writer", "non_writer",
+        "the machine of a non-writer falls silent, and is back after 90 s",
     ),
     _lasting(
-        "pause non-writer 30 s", "non_writer", "pause",
-        "a server on which no client writes is stopped for 30 s",
+        "pause writer 5 s", "writer", "pause", "the writer is stopped for 5 s (SIGSTOP)", 5.0
     ),
+    _lasting("pause writer 30 s", "writer", "pause", "the writer is stopped for 30 s"),
+    _lasting("pause non-writer 30 s", "non_writer", "pause", "a non-writer is stopped for 30 s"),
     _lasting(
         "cut writer", "writer", "cut",
-        "nothing gets through between the server that takes writes and the others for 30 s; its "
-        "clients reach it",
+        "nothing gets through between the writer and other servers for 30 s; its clients reach it",
     ),
-    _lasting("cut non-writer", "non_writer", "cut", "the same of one on which no client writes"),
+    _lasting(
+        "cut non-writer", "non_writer", "cut",
+        "nothing gets through between a non-writer and other servers for 30 s",
+    ),
     _lasting(
         "one-way cut writer", "writer", "cut",
-        "for 30 s all messages from the server that takes writes to the others are lost",
+        "for 30 s all messages from the writer to other servers are lost",
         keys={"direction": "out"},
     ),
     _lasting(
         "cut site of writer", "whole_site", "cut",
-        "the site of the server that takes writes is cut off from the others for 30 s",
+        "the site of the writer is cut off from other sites for 30 s",
     ),
     _lasting(
         "flapping link", "writer", "cut",
-        "the link of the server that takes writes to another one is cut three times for 3 s, with "
-        "3 s in between", 3.0, times=3,
+        "a link of the writer is cut three times for 3 s, with 3 s in between", 3.0, times=3,
     ),
     _lasting(
         "slow disk writer", "writer", "slow",
-        "an fsync of the server that takes writes takes 20 times as long for 30 s", keys=_SLOW,
+        "an fsync of the writer takes 20 times as long for 30 s", keys=_SLOW,
     ),
     _lasting(
-        "slow disk non-writer", "non_writer", "slow", "the same where no client writes", keys=_SLOW
+        "slow disk non-writer", "non_writer", "slow",
+        "an fsync of a non-writer takes 20 times as long for 30 s", keys=_SLOW,
     ),
     _lasting(
-        "disk stall writer", "writer", "disk-stall",
-        "no fsync of the server that takes writes returns for 30 s",
+        "disk stall writer", "writer", "disk-stall", "no fsync of the writer returns for 30 s"
     ),
     _killed(
         "kill donor", "donor",
-        "a server on which no client writes is killed and started again after 30 s; the server "
-        "that then gives it the state is killed meanwhile",
+        "a non-writer dies and starts again after 30 s; its donor dies during the transfer",
     ),
     _killed(
         "kill relay", "relay",
-        "the server dies that passes on messages of the writer in another network segment",
+        "the server dies that relays messages of the writer in another network segment",
     ),
     DrillFault(
         name="lose all nodes", role="everybody", what="power-loss", back_s=inf,

@@ -13,7 +13,7 @@ QUICK: dict[str, float] = {"precision": 0.25, "replications": 4}
 
 _OBJECTIVE = Option(
     "objective",
-    "What has to be met: tps>=500,p99<=250ms (tps, mean, p50, p95, p99, max, stall, or the path "
+    "Conditions to meet: tps>=500,p99<=250ms (tps, mean, p50, p95, p99, max, stall, or the path "
     "of a figure).",
     metavar="CONDITIONS",
     required=True,
@@ -33,7 +33,7 @@ def _search(unit: str = "", most: int = 24, precision: str = "5%") -> tuple[Opti
         _precision(precision),
         Option(
             "replications",
-            "The most that one value is simulated with.",
+            "Most replications of one value.",
             "count",
             most,
             least=4,
@@ -51,10 +51,10 @@ def repeated(default: int | None, least: int = 2) -> Option:
 def scheduled() -> tuple[Option, ...]:
     """What questions about a large transaction ask."""
     return (
-        Option("transaction", "Which one, if several are scheduled.", metavar="NAME"),
+        Option("transaction", "The transaction, if several are scheduled.", metavar="NAME"),
         Option(
             "longest_stall_s",
-            "How long the payload may stand still.",
+            "Longest stall of the payload.",
             "time",
             "1s",
             metavar="TIME",
@@ -68,23 +68,21 @@ def timeouts_question(answer: str) -> Question:
     return Question(
         "timeouts",
         answer,
-        "What a crash costs and who is removed by mistake, over timeouts.\n\n"
+        "The cost of a crash and the removals by mistake, for several timeouts.\n\n"
         "Example: simrep plan cluster.toml timeouts --outage 4s --loss 1%",
         (
             Option(
                 "outage_s",
-                "How long a node is cut off, or a source stands still: 1500ms, 4s.",
+                "Time for which a node is cut off, or a source stands still: 1500ms, 4s.",
                 "time",
                 "4s",
                 metavar="TIME",
                 flag="outage",
             ),
-            Option(
-                "loss", "Share of the segments that are lost: 1%.", "share", "0%", metavar="SHARE"
-            ),
+            Option("loss", "Share of lost segments: 1%.", "share", "0%", metavar="SHARE"),
             Option(
                 "jitter_s",
-                "Mean of what is added to delays: 20ms.",
+                "Mean jitter on delays: 20ms.",
                 "time",
                 "0ms",
                 metavar="TIME",
@@ -100,28 +98,27 @@ def rejoin_question(answer: str) -> Question:
     return Question(
         "rejoin",
         answer,
-        "How long a node takes to come back, and what the others feel.\n\n"
+        "The time until a node is back, and the effect on other nodes.\n\n"
         "Example: simrep plan cluster.toml rejoin --away 4h",
         (
             Option(
                 "away_s",
-                "How long it was away: 30min, 4h, 2d. Default: it is new, and has no data.",
+                "Time for which the node was away: 30min, 4h, 2d. Default: a new, empty node.",
                 "time",
                 metavar="TIME",
                 flag="away",
             ),
-            Option("node", "Which one. Default: the last.", metavar="NODE"),
+            Option("node", "The node. Default: the last.", metavar="NODE"),
             Option(
                 "retention_s",
-                "How long binary logs are kept: 7d. Default: as the product does.",
+                "Time for which binary logs are kept: 7d. Default: the product's.",
                 "time",
                 metavar="TIME",
                 flag="retention",
             ),
             Option(
                 "disk_mb_s",
-                "MB per second that a copy of all data reads and writes. Default: as the pack has "
-                "it.",
+                "Speed of a copy of all data in MB per second. Default: the pack's.",
                 "number",
                 metavar="MB",
                 flag="disk",
@@ -137,14 +134,14 @@ QUESTIONS = (
     Question(
         "rtt",
         "simrep.whatif.plan.questions:largest_rtt",
-        "The largest round trip at which an objective is met.\n\n"
+        "The largest round trip that meets an objective.\n\n"
         "Example: simrep plan cluster.toml rtt --objective 'p99<=250ms'",
         (
             _OBJECTIVE,
             _RTT_WITHIN,
             Option(
                 "path",
-                "The delay to vary, where there are several; default: network.rtt_ms.",
+                "The delay to vary; default: network.rtt_ms.",
                 metavar="PATH",
             ),
             *_RTT_SEARCH,
@@ -153,32 +150,32 @@ QUESTIONS = (
     Question(
         "clients",
         "simrep.whatif.plan.questions:fewest_clients",
-        "The fewest clients with which an objective is met.\n\n"
+        "The fewest clients that meet an objective.\n\n"
         "Example: simrep plan cluster.toml clients --objective 'tps>=500,p99<=250ms'",
         (_OBJECTIVE, *_search()),
     ),
     Question(
         "capacity",
         "simrep.whatif.plan.capacity:capacity",
-        "The largest rate, or number of clients, at which an objective is met.\n\n"
+        "The largest rate, or number of clients, that meets an objective.\n\n"
         "Example: simrep plan cluster.toml capacity --objective 'p99<=50ms'\n"
         "--over network.rtt_ms=1,20",
         (
             _OBJECTIVE,
             Option(
                 "by",
-                "What grows: rate (arrivals) or clients; default: as the scenario has it.",
+                "The load that grows: rate (arrivals) or clients; default: as in the scenario.",
                 metavar="rate|clients",
             ),
             Option(
                 "over",
-                "Topologies to ask about: cluster.nodes=3,5 or any other values; may be repeated.",
+                "Topologies to compare: cluster.nodes=3,5 or any other values; may be repeated.",
                 "levels",
                 metavar="PATH=LEVELS",
             ),
             Option(
                 "beside",
-                "Another scenario to ask the same; may be repeated.",
+                "Another scenario to compare; may be repeated.",
                 "files",
                 metavar="SCENARIO.toml",
             ),
@@ -188,10 +185,10 @@ QUESTIONS = (
     Question(
         "appliers",
         "simrep.whatif.plan.questions:fewest_appliers",
-        "The fewest appliers with which a rate is kept up in the long run.\n\n"
+        "The fewest appliers that keep up with a rate in the long run.\n\n"
         "Example: simrep plan cluster.toml appliers --tps 2000",
         (
-            Option("tps", "Transactions per second to keep up.", "number", required=True),
+            Option("tps", "Transactions per second.", "number", required=True),
             *_search(),
         ),
     ),
@@ -205,41 +202,39 @@ QUESTIONS = (
     Question(
         "rate",
         "simrep.whatif.plan.rate:highest_rate",
-        "The highest rate that every member keeps up in the long run.\n\n"
+        "The highest rate at which no member falls behind in the long run.\n\n"
         "Example: simrep plan cluster.toml rate --jobs 2",
         (_precision("5%"), repeated(5)),
     ),
     Question(
         "headroom",
         "simrep.whatif.plan.headroom:headroom",
-        "At which factor of today's load what gives out, and what is next behind it.\n\n"
+        "The resources that give out when the load grows, in order, each with its factor.\n\n"
         "Example: simrep plan cluster.toml headroom --plot headroom.png",
         (
             Option(
                 "by",
-                "What grows: clients or rate (arrivals); default: as the scenario has it.",
+                "The load that grows: clients or rate (arrivals); default: as in the scenario.",
                 metavar="rate|clients",
             ),
             Option(
                 "objective",
-                "A load that does not meet it is too large, too: p95<=50ms.",
+                "A load is also too large if it misses this objective: p95<=50ms.",
                 metavar="CONDITIONS",
             ),
-            Option(
-                "steps", "How many give out, one behind the other, at most.", "count", 3, least=1
-            ),
+            Option("steps", "Most resources to find, one after the other.", "count", 3, least=1),
             repeated(4),
         ),
     ),
     Question(
         "traffic",
         "simrep.whatif.plan.traffic:traffic",
-        "What replication sends over each link in a month, and its price.\n\n"
+        "The traffic of replication over each link in a month, and its price.\n\n"
         "Example: simrep plan cluster.toml traffic --prices mine.csv",
         (
             Option(
                 "prices",
-                "Prices of your own, in columns provider, from, to and usd_per_gb.",
+                "Your own prices, in columns provider, from, to and usd_per_gb.",
                 "file",
                 metavar="FILE.csv",
             ),
@@ -249,23 +244,23 @@ QUESTIONS = (
     Question(
         "product",
         "simrep.whatif.plan.product:rank_products",
-        "Which product and layout meets an objective at given regions, ranked.\n\n"
+        "Products and layouts at given regions, ranked by an objective.\n\n"
         "Example: simrep plan cluster.toml product --regions us-east-1,us-west-2,eu-west-1\n"
         "--writes us-east-1 --objective 'tps>=500,p99<=250ms'",
         (
             Option(
                 "regions",
-                "Where servers stand: us-east-1,us-west-2,eu-west-1.",
+                "Regions of the servers: us-east-1,us-west-2,eu-west-1.",
                 "names",
                 metavar="LIST",
                 required=True,
             ),
-            Option("writes", "Where clients write.", "names", metavar="LIST", required=True),
+            Option("writes", "Regions of the writers.", "names", metavar="LIST", required=True),
             _OBJECTIVE,
             Option(
                 "durability",
-                "When the region that writes is lost: any, keeps-data (nothing answered is lost) "
-                "or goes-on (and the others take writes without an operator).",
+                "After the loss of the writing region: any, keeps-data (no answered transaction is "
+                "lost) or goes-on (and other regions take writes without an operator).",
                 default="any",
                 metavar="WORD",
             ),
@@ -278,13 +273,13 @@ QUESTIONS = (
             ),
             Option(
                 "rpo",
-                "In a drill, how many answered transactions may be lost: 0.",
+                "In a drill, the most answered transactions that may be lost: 0.",
                 "count",
                 least=0,
             ),
             Option(
                 "rtts",
-                "Round trips of your own, in columns from, to and rtt_ms.",
+                "Your own round trips, in columns from, to and rtt_ms.",
                 "file",
                 metavar="FILE.csv",
             ),
@@ -302,12 +297,12 @@ QUESTIONS = (
     Question(
         "rolling-restart",
         "simrep.whatif.plan.rolling_restart:rolling_restart",
-        "How long a restart of one node after the other takes, and what it stalls.\n\n"
+        "The time and the stalls of a restart of one node after the other.\n\n"
         "Example: simrep plan cluster.toml rolling-restart --down 30s",
         (
             Option(
                 "down_s",
-                "How long each node is down on purpose: 30s, 5min.",
+                "Time of the work on each node: 30s, 5min.",
                 "time",
                 "5s",
                 metavar="TIME",
@@ -315,7 +310,7 @@ QUESTIONS = (
             ),
             Option(
                 "pause_s",
-                "How long the operator waits when a node is back, before the next one.",
+                "Pause of the operator between two nodes.",
                 "time",
                 "2s",
                 metavar="TIME",
@@ -323,7 +318,7 @@ QUESTIONS = (
             ),
             Option(
                 "nodes",
-                "In which order; default: the first one last.",
+                "Order of the nodes; default: the first node last.",
                 "names",
                 metavar="LIST",
             ),
@@ -333,13 +328,13 @@ QUESTIONS = (
     Question(
         "reads",
         "simrep.whatif.plan.reads:weighed_reads",
-        "What a consistency of reads costs, and how stale reads are without it.\n\n"
+        "The price of each read consistency, and the staleness of reads without it.\n\n"
         "Example: simrep plan cluster.toml reads --rtts 1,10,50 --plot reads.png",
         (
             Option(
                 "rtts",
-                "Round trips in ms: 1,10,50; the answer is about the first. Default: that of the "
-                "scenario, a quarter, and four times as much.",
+                "Round trips in ms: 1,10,50; the answer is about the first. Default: the "
+                "scenario's round trip, a quarter, and four times as much.",
                 "names",
                 metavar="LIST",
             ),
@@ -352,7 +347,7 @@ QUESTIONS = (
             ),
             Option(
                 "readers",
-                "Where nobody only reads: how many readers to add on each node without writers.",
+                "Readers to add on each node without writers, if no client only reads.",
                 "count",
                 4,
                 least=1,

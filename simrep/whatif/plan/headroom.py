@@ -234,16 +234,16 @@ def _notes(setup: Setup, search: Ladder, rungs: Sequence[Rung]) -> list[str]:
         clients = f"{workload.clients} client{'s' * (workload.clients != 1)}"
         notes.append(
             f"Today's load: {clients}, {number(search.today_tps)} transactions/s. The load grows "
-            "by more clients; a factor of the throughput is given, since twice the clients seldom "
-            "get twice as much done."
+            "by more clients. Factors multiply the throughput, because twice the clients seldom "
+            "commit twice as much."
         )
     widened = [f"{rung.name}: {rung.by.wider}" for rung in rungs if rung.by is not None]
     if len(rungs) > 1:
-        notes.append(f"Widened to see what is behind it: {'; '.join(widened[: len(rungs) - 1])}.")
+        notes.append(f"Widened to find the next limit: {'; '.join(widened[: len(rungs) - 1])}.")
     notes.append(
         "Not modelled: memory, connection limits, clients' machines, a network card or disk shared "
         "with others. A backlog that grows by less than "
-        f"{DRIFT:.1%} of the commits is not told from none."
+        f"{DRIFT:.1%} of the commits is not noticed."
     )
     if model.backlog is Model.backlog:
         notes.append(

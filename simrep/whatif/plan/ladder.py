@@ -450,7 +450,7 @@ class Ladder:
             return f"{self._objective} is not met"
         if level.slowest:
             return f"{level.slowest} falls behind"
-        return "arrivals queue up" if self.open_loop else "more clients get nothing more done"
+        return "arrivals queue up" if self.open_loop else "more clients commit no more"
 
     # -- what is to blame ------------------------------------------------------------------------
 

@@ -209,7 +209,7 @@ def _with_readers(scenario: Scenario, readers: int) -> tuple[Scenario, str]:
     if not open_loop:
         each = f"{counted(readers, 'client')} that read a row and pause for {_PAUSE_MS:g} ms"
     return with_values(scenario, changes), (
-        f"Nobody only reads in the scenario. Added: {each}, on each of {', '.join(elsewhere)}."
+        f"The scenario has no readers. Added: {each}, on each of {', '.join(elsewhere)}."
     )
 
 

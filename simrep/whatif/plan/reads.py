@@ -218,7 +218,7 @@ def weighed_reads(
     notes += [f"{said}." for said in list(degraded(degradations(less)))[:_SHOWN]]
     interval = None if best is None else best.intervals.get("read_p95_s")
     return Reads(
-        question=f"What a consistency of reads costs: {load.words(1.0)}"
+        question=f"The price of each read consistency: {load.words(1.0)}"
         + ("" if here[0].rtt_ms is None else f", round trip {here[0].rtt_ms:g} ms"),
         sentence=_sentence(here, best),
         value=None if best is None else best.reads.percentile(95.0),
@@ -329,7 +329,7 @@ def _sentence(here: Sequence[ReadCell], best: ReadCell | None) -> str:
         )
     if best is None or best is first:
         own = next((one for one in here if one.level.sees == "own" and one.stale.of_own), None)
-        said = "No level lets every read see all that anybody had been told."
+        said = "With no level every read sees all answered commits."
         if own is None:
             return f"{said} With {first.level.name}, {without}."
         return (
@@ -338,7 +338,7 @@ def _sentence(here: Sequence[ReadCell], best: ReadCell | None) -> str:
             f"{_missing(first)}."
         )
     return (
-        f"{best.level.name} is the cheapest level of which no read is stale: reads take "
+        f"{best.level.name} is the cheapest level without stale reads: reads take "
         f"{_spread(best.reads)} instead of {_spread(first.reads)}, writes {_spread(best.writes)} "
         f"instead of {_spread(first.writes)}. With {first.level.name}, {without}."
     )
@@ -367,8 +367,10 @@ def _notes(here: Sequence[ReadCell], load: ReadingLoad) -> Iterator[str]:
         name = cell.level.name
         stale = cell.stale
         if cell.level.sees != "all" and not stale.reads:
-            said = f"that none of {stale.of_reads:,} reads was stale is no proof"
-            yield f"{name} promises nothing: {said}."
+            yield (
+                f"{name} promises nothing: {stale.of_reads:,} reads without a stale one are no "
+                "proof."
+            )
         if cell.level.sees == "all" and stale.reads:
             yield f"{name}: {stale.reads:,} of {stale.of_reads:,} reads were stale all the same."
         if cell.writes_tps < _BEHIND * first.writes_tps:
@@ -379,16 +381,16 @@ def _notes(here: Sequence[ReadCell], load: ReadingLoad) -> Iterator[str]:
             )
         if cell.level.sees == "own" and not cell.stale.of_own:
             yield (
-                f"{name} waits for what its own client has written on another node, and no client "
-                "here does that: a [proxy] with split = true has such clients."
+                f"{name} waits for the writes of its own client on another node, but no client "
+                "here writes and reads on different nodes: use a [proxy] with split = true."
             )
     if load.writer:
         trip = "" if first.rtt_ms is None else f", {first.rtt_ms:g} ms,"
         yield (
-            f"Reads on {load.writer}, where all writes are answered, are never stale; from beside "
-            f"another node they take a round trip{trip} more."
+            f"Reads on {load.writer}, the only writing node, are never stale; clients beside "
+            f"another node wait a round trip{trip} longer for them."
         )
-    yield "Stale: what a client had been told before the read was sent is missing in it."
+    yield "Stale: the read misses a commit that was answered before the read was sent."
 
 
 def _of_intervals(cells: Sequence[ReadCell], confidence: float) -> Iterator[str]:

@@ -86,7 +86,7 @@ def notes_of(answer: Rejoin, rate_tps: float, size_bytes: float) -> tuple[str, .
     rules, played = answer.rules, answer.played
     notes = []
     lasts = time_of(answer.lasts_s)
-    kept = f"{rules.kept.what}: what a node misses is kept "
+    kept = f"{rules.kept.what}: a node's missed transactions are kept "
     kept += lasts if answer.lasts_s == inf else f"for {lasts}"
     if isfinite(answer.lasts_s):
         kept += f", at {number(rate_tps)} {rules.thing} of {size(size_bytes)} per second"
@@ -101,20 +101,20 @@ def notes_of(answer: Rejoin, rate_tps: float, size_bytes: float) -> tuple[str, .
     )
     notes.append(
         f"While it joins, nobody writes for up to {duration(longest)}, and later for up to "
-        f"{duration(later)}. It had been shut down in order: crash recovery comes on top, and so "
-        "does a cold buffer pool."
+        f"{duration(later)}. It had shut down in order: crash recovery and a cold buffer pool "
+        "come on top."
     )
     if played.way.at_begin:
         behind = fmean(one.copy_tps for one in played.returns)
         seconds = median(answer.phases()["copies"])
         notes.append(
-            f"Its donor stands still for {time_of(seconds)} meanwhile: its clients wait in their "
-            f"commits. Then it has {amount(behind * seconds)} {rules.thing} to apply itself."
+            f"Its donor stands still for {time_of(seconds)}: the donor's clients wait in their "
+            f"commits. Then the donor has {amount(behind * seconds)} {rules.thing} to apply."
         )
     if answer.by == "hand" and answer.copies is None and not isnan(answer.by_hand_s):
         notes.append(
-            "The copy is not simulated: its time is its bytes by --disk or the network, and what "
-            "it costs its source is not in here."
+            "The copy is not simulated: its time follows from its bytes and --disk or the "
+            "network, without its effect on the source."
         )
     applied = fmean(one.net_tps + one.arrive_tps for one in played.returns)
     arrives = fmean(one.arrive_tps for one in played.returns)

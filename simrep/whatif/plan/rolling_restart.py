@@ -214,8 +214,8 @@ def _range(spread: Spread, text: Callable[[float], str] = duration) -> str:
 
 def _notes(setup: Setup, record: ProcedureRecord, replications: int) -> list[str]:
     notes = [
-        f"Ranges: {replications} runs with other random numbers; no error of the model is in them.",
-        "stops, back: until the operator, who looks once a second, sees it.",
+        f"Ranges: {replications} runs with other random numbers, without the error of the model.",
+        "stops, back: as seen by an operator who looks once a second.",
     ]
     stays = any(
         source.policy is None or source.policy.on_error == "stay"

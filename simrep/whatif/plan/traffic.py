@@ -180,7 +180,7 @@ def traffic(
     first = setup_of(scenario)
     throughput_tps = fmean(one.throughput_tps for one in strains)
     return Traffic(
-        question="What replication sends over each link in a month",
+        question="The traffic of replication over each link in a month",
         sentence=_sentence(links, providers, total, throughput_tps),
         value=total.mean,
         low=total.low,
@@ -321,14 +321,14 @@ def _notes(
     providers: Sequence[str],
 ) -> list[str]:
     notes = [
-        f"A load that is constant for {HOURS} hours is assumed: of one that varies, take its mean.",
-        "Clients' traffic is not in it, nor that of state transfers, backups and monitoring.",
+        f"The load is constant for {HOURS} hours; if yours varies, take its mean.",
+        "Not counted: traffic of clients, state transfers, backups and monitoring.",
     ]
     size = sum(link.bytes for run in strains for link in run.links)
     segments = sum(link.messages + link.bytes / 1448.0 for run in strains for link in run.links)
     more = _HEADERS * segments / size if size else 0.0
     notes.append(
-        "Counted is what servers hand to TCP. Headers of TCP and IP add at most "
+        "Counted: bytes that servers hand to TCP. Headers of TCP and IP add at most "
         f"{more:.0%}, if every message goes alone; acknowledgements and TLS are not counted."
     )
     without = [node for node, region in _regions(scenario).items() if not region]
@@ -356,7 +356,7 @@ def _notes(
             when += f" to {days[-1]}"
         notes.append(
             f"Prices: {table.name}, list prices{when} without discounts or tiers; check yours. "
-            "A GB is 1,000,000,000 bytes; where a provider counts 1,073,741,824, it is 7 % less."
+            "A GB is 1,000,000,000 bytes; a provider that counts 1,073,741,824 bills 7 % fewer."
         )
         same = [link for link in links if link.prices and link.source_region == link.target_region]
         if same:
