@@ -40,8 +40,7 @@ def pack_path(dataset: Dataset, series: str) -> Path:
     if card.model != cluster.model:
         raise ScenarioError(
             "cluster.pack",
-            f"{cluster.pack!r} holds costs of model {card.model!r}: those of {cluster.model!r} "
-            "do not belong into it",
+            f"{cluster.pack!r} holds costs of model {card.model!r}, not of {cluster.model!r}",
         )
     if cluster.pack.endswith(".toml"):
         return path.parent / cluster.pack

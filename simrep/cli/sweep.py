@@ -163,8 +163,8 @@ def _scheduled(scheduler: str | None) -> Iterator[Executor | None]:
             yield client.get_executor(pure=False)
         except (CancelledError, KilledWorker) as error:
             raise SimrepError(
-                f"the scheduler {scheduler}, or worker after worker, ended while points were under "
-                "way; started again, the sweep goes on with those that are finished"
+                f"the scheduler {scheduler}, or its workers, ended before all points were "
+                "finished; the same command continues the sweep"
             ) from error
 
 

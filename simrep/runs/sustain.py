@@ -181,7 +181,7 @@ def sustainable_rate(
         raise ScenarioError("start_tps", f"must be above 0 and finite, given {start_tps}")
     if replication < 0:
         raise ScenarioError("replication", f"must not be negative, given {replication}")
-    loaded = load(scenario).steady("a rate that is kept up in the long run")
+    loaded = load(scenario).steady("a sustained rate")
     _check_steady(loaded)
     seed = seed_of(seed, loaded.run.seed)
     lone_s = lone_latency_s(loaded, seed)

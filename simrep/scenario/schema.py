@@ -228,7 +228,7 @@ class Scenario(Table):
         for path in self.workload.variations:
             raise ScenarioError(
                 f"workload.{path}",
-                f"{question} is a question about a load that lasts, and this one varies",
+                f"{question} needs a lasting load, but this load varies",
                 "remove the variation: set rate_tps or threads",
             )
         return self

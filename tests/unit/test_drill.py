@@ -250,7 +250,7 @@ def test_what_is_known_is_not_simulated_again(found, tmp_path) -> None:
         ({}, {"precision": 0.1, "replications": 5}, "leave out replications"),
         ({}, {"precision": 0.1, "quick": True}, "leave out quick"),
         ({}, {"rto_s": 60.0, "limit_s": 30.0}, "must be at most 30"),
-        ({"workload": WORKLOAD | {"queries": 64}, "run": {}}, {}, "a load that lasts"),
+        ({"workload": WORKLOAD | {"queries": 64}, "run": {}}, {}, "a lasting load"),
         ({"workload": {"class": [{"statements": 0, "reads": 1}]}}, {}, "clients that write"),
     ],
 )

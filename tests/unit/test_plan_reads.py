@@ -137,14 +137,14 @@ def test_readers_of_the_scenario_are_those_that_count():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cluster": {"model": "standalone", "nodes": 1}}, "tells of no consistency of reads"),
-        ({"fault": [{"what": "kill", "node": "n2", "at_s": 1}]}, "a load that lasts"),
+        ({"cluster": {"model": "standalone", "nodes": 1}}, "has no read consistency"),
+        ({"fault": [{"what": "kill", "node": "n2", "at_s": 1}]}, "a lasting load"),
         ({"workload": {"queries": 100}, "run": {}}, "its transactions would end"),
         (
             {"workload": {"class": [{"name": "look", "statements": 0, "reads": 1}]}},
             "nobody writes",
         ),
-        ({"proxy": {"like": "proxysql"}}, "nobody only reads, and the proxy"),
+        ({"proxy": {"like": "proxysql"}}, "no class only reads, and the proxy"),
         ({"network": {"egress": [{"node": "n3", "delay_ms": 5}]}}, "not the only delay"),
     ],
 )

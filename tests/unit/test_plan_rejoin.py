@@ -191,7 +191,7 @@ def test_a_clone_takes_as_long_as_the_slower_of_disks_and_network(gbit_s, byte_n
         ({**GALERA, "fault": [{"what": "kill", "node": "n3", "at_s": 1}]}, {}, "fault: the"),
         ({**GALERA, "workload": {"queries": 10}, "run": {}}, {}, "set run.duration_s"),
         ({**GALERA, "cluster": {"model": "galera", "nodes": 1}, "workload": {"threads": 1}}, {},
-         "nobody has what a single one misses"),
+         "a single node has no donor"),
         (REPLICAS, {"node": "n1", "away_s": 60.0}, "is the source"),
         ({**GALERA, "cluster": {"model": "standalone"}, "workload": {"threads": 1}}, {},
          "'asynchronous' and 'galera' and 'group_replication'"),

@@ -339,7 +339,7 @@ def test_a_phase_after_the_end_is_told() -> None:
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
-        (simrep.sustainable_rate, "kept up in the long run"),
+        (simrep.sustainable_rate, "a sustained rate"),
         (lambda one: simrep.plan(one, "rate"), "the highest rate"),
         (lambda one: simrep.plan(one, "clients", objective="tps>=5"), "the number of clients"),
         (lambda one: simrep.run({**one, "run": {"duration_s": 1.0, "warmup": "auto"}}), "warmup_s"),

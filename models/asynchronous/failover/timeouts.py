@@ -63,7 +63,7 @@ def manager_timeouts(scenario: Scenario, **options: Any) -> Timeouts:
     ):
         raise ScenarioError(
             "workload.clients",
-            "clients wait for a silent source for ever, and never turn to the one that replaces it",
+            "clients wait without limit for a silent source, and never turn to its replacement",
             'set on_error = "next" and read_timeout_s, or a [proxy]',
         )
     if given.get("manager_poll_s") is not None:

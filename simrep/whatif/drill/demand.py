@@ -48,7 +48,7 @@ class Demand:
         if rto_s is not None and rto_s > limit_s:
             raise ScenarioError(
                 "rto_s",
-                f"must be at most {limit_s:g}: so long after its fault a run ends; given {rto_s:g}",
+                f"must be at most {limit_s:g}, the end of a run after its fault; given {rto_s:g}",
             )
         return None if rto_s is None and rpo is None else cls(rto_s, rpo)
 

@@ -184,8 +184,8 @@ def outcome_of(
     if usual_tps * before_s < _GAPS:
         raise SimrepError(
             f"{usual_tps * before_s:.0f} writes were answered in the {before_s:.0f} s before the "
-            f"fault, and an outage is told from a pause by at least {_GAPS:g}: more clients, or "
-            "less think time"
+            f"fault; at least {_GAPS:g} are needed to tell an outage from a pause: take more "
+            "clients, or less think time"
         )
     back, rto_s = outage(commits_s, fault_s, end_s, usual_tps)
     counted = fates is not None and copies

@@ -61,7 +61,7 @@ def checked_load(scenario: Scenario) -> Scenario:
     if load.fixed or load.scheduled:
         path = "workload.scheduled" if load.scheduled else "workload"
         raise ScenarioError(
-            path, "a drill is about a load that lasts",
+            path, "a drill needs a lasting load",
             "remove scheduled transactions, queries and transactions_per_client, and set "
             "run.duration_s",
         )  # fmt: skip

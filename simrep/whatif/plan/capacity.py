@@ -402,9 +402,9 @@ def _untold(_: Any) -> Mapping[str, float]:
 
 def _check_lasting(scenario: Scenario) -> None:
     """Refuse what happens at given times: a rate that is kept up is one of the long run."""
-    for path in scenario.steady("a rate that is kept up in the long run").timed:
+    for path in scenario.steady("a sustained rate").timed:
         raise ScenarioError(
             path,
-            "happens at a given time, and a rate that is kept up is one of the long run",
+            "happens at a given time, but a capacity by rate needs a lasting load",
             "leave it out, or ask by clients",
         )

@@ -209,7 +209,7 @@ QUESTIONS = (
     Question(
         "headroom",
         "simrep.whatif.plan.headroom:headroom",
-        "The resources that give out when the load grows, in order, each with its factor.\n\n"
+        "The resources that give out when the load grows, each with its factor.\n\n"
         "Example: simrep plan cluster.toml headroom --plot headroom.png",
         (
             Option(

@@ -169,12 +169,11 @@ def headroom(
 
 def _check(scenario: Scenario, by: By | None) -> None:
     """Refuse what has no factor."""
-    steady = scenario.steady("how far the load may grow")
+    steady = scenario.steady("headroom")
     for path in steady.timed:
         raise ScenarioError(
             path,
-            "happens at a given time, and how far a load may grow is a question about one that "
-            "lasts",
+            "happens at a given time, but headroom needs a lasting load",
             "leave it out",
         )
     if by == "clients" and scenario.workload.open_loop:

@@ -97,11 +97,11 @@ class ReadingLoad:
 
 def reading_load(scenario: Scenario, readers: int) -> ReadingLoad:
     """The load of a scenario; readers are added if nobody only reads."""
-    workload = scenario.steady("what reads cost").workload
+    workload = scenario.steady("the price of reads").workload
     if scenario.faults or scenario.replica_cluster is not None or workload.scheduled:
         raise ScenarioError(
             "fault" if scenario.faults else "workload",
-            "what reads cost is a question about a load that lasts, and something happens here",
+            "the price of reads needs a lasting load, without events",
             "remove faults, scheduled transactions and the replica cluster",
         )
     if workload.fixed:
@@ -139,7 +139,7 @@ def distances(
         return tuple(dict.fromkeys(float(f"{own * times:.2g}") for times in _AROUND))
     if several:
         raise ScenarioError(
-            _RTT, "is not the only delay of this scenario", "leave out rtts: it is asked as it is"
+            _RTT, "is not the only delay of this scenario", "leave out rtts to keep its delays"
         )
     return tuple(_numbers("rtts", rtts, least=0.0))
 
@@ -181,7 +181,7 @@ def _with_readers(scenario: Scenario, readers: int) -> tuple[Scenario, str]:
     if scenario.proxy is not None:
         raise ScenarioError(
             "workload.class",
-            "nobody only reads, and the proxy decides where reads go",
+            "no class only reads, and the proxy routes reads",
             "add a class with statements = 0 and reads = 1",
         )
     workload = scenario.workload

@@ -183,7 +183,7 @@ def weighed_reads(
         others = models_that(lambda other: bool(other.read_levels()))
         raise ScenarioError(
             "cluster.model",
-            f"model {model.name!r} tells of no consistency of reads that one may choose",
+            f"model {model.name!r} has no read consistency to choose",
             f"models that do: {others}; one's own tells it by read_levels()",
         )
     if replications < 2:

@@ -150,13 +150,13 @@ def _check(scenario: Scenario, away_s: float | None, replications: int | None) -
     if scenario.timed:
         raise ScenarioError(
             scenario.timed[0],
-            "the question lets a node go itself, under a steady load",
+            "the question removes a node itself, under a steady load",
             "ask with a scenario in which nothing happens",
         )
     if scenario.workload.fixed:
         raise ScenarioError("workload", "its transactions would end", "set run.duration_s instead")
     if len(scenario.node_names) - len(scenario.arbitrators) < 2:
-        raise ScenarioError("cluster.nodes", "nobody has what a single one misses", "set 3")
+        raise ScenarioError("cluster.nodes", "a single node has no donor", "set 3")
 
 
 def _pilot(setup: Setup, rules: ReturnRules, seed: int) -> tuple[float, float]:

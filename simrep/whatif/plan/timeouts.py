@@ -288,7 +288,7 @@ def _check(scenario: Scenario, outage_s: float, struck: _Struck) -> None:
         raise ScenarioError("outage_s", most)
     if scenario.faults:
         raise ScenarioError(
-            "fault", "the question lets a node crash itself", "ask with a scenario without faults"
+            "fault", "the question crashes a node itself", "ask with a scenario without faults"
         )
     if scenario.workload.fixed:
         raise ScenarioError("workload", "its transactions would end", "set run.duration_s instead")

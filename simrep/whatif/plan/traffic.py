@@ -201,10 +201,10 @@ def traffic(
 def _check(scenario: Scenario) -> None:
     """Refuse what sends nothing, and what does not last."""
     setup: Setup = setup_of(scenario)
-    for path in scenario.steady("what is sent in a month").timed:
+    for path in scenario.steady("traffic of a month").timed:
         raise ScenarioError(
             path,
-            "happens at a given time, and a month is one of a load that lasts",
+            "happens at a given time, but traffic of a month needs a lasting load",
             "leave it out",
         )
     if setup.model.alone or len(scenario.node_names) < 2:

@@ -86,9 +86,7 @@ def largest_transaction(
 def _stall(result: Result, name: str) -> tuple[float]:
     record = result.scheduled[name]
     if not record.before_tps > 0.0:
-        raise SimrepError(
-            f"nothing commits before {name!r} begins: there is nobody that it could stall"
-        )
+        raise SimrepError(f"nothing commits before {name!r} begins, so it could stall nobody")
     return (nan if record.error else record.stall_s,)
 
 
