@@ -200,14 +200,14 @@ def _summary(results: Sequence[Content]) -> Iterator[str]:
     others = _total([_scored(one) for one in kinds[KINDS["published"]]])
     yield (
         f"- **Over a WAN** (a round trip of 1 ms and more): median error "
-        f"**{_percent(far.median_abs_error)}** on {far.n:,} measurements that nothing was fitted "
-        f"to.\n  {_percent(far.near, 0)} of them are within {_percent(NEAR, 0)}, and of "
-        f"{far.pairs:,} pairs of alternatives {_percent(far.ordered, 0)} are put in the right "
+        f"**{_percent(far.median_abs_error)}** on {far.n:,} measurements outside of all "
+        f"fits.\n  {_percent(far.near, 0)} of the predictions are within {_percent(NEAR, 0)}, "
+        f"and of {far.pairs:,} pairs of alternatives {_percent(far.ordered, 0)} are in the right "
         f"order."
     )
     yield (
-        f"- **Tables that others published**: median error {_percent(others.median_abs_error)} on "
-        f"{others.n} measurements."
+        f"- **Published tables of other authors**: median error "
+        f"{_percent(others.median_abs_error)} on {others.n} measurements."
     )
     weak = sorted(
         ((scores.median_abs_error, one["dataset"]) for one in _with_cells(results)
@@ -217,8 +217,8 @@ def _summary(results: Sequence[Content]) -> Iterator[str]:
         f"[{name}](docs/validation/{name}.md) ({_percent(error, 0)})" for error, name in weak
     )
     yield (
-        f"- **Weak** is the rest, where processors and disks decide: with less than 1 ms between "
-        f"the nodes, or on one node, the median\n  error is {_percent(near.median_abs_error)} on "
+        f"- **Weak** where processors and disks decide: less than 1 ms between the nodes, or one "
+        f"node. The median\n  error is {_percent(near.median_abs_error)} on "
         f"{near.n} measurements. The weakest datasets are\n  {named}."
     )
 
