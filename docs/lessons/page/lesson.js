@@ -16,7 +16,8 @@ const make = (name, traits = {}, ...inside) => {
 const MEANINGS = {
   Galera: {
     "link-closed": "The kernel of the dead server closes its connections. That alone removes nobody.",
-    suspect: "No progress for evs.suspect_timeout. Each node looks only every 0.5 s (evs.inactive_check_period), so this comes up to 0.5 s late.",
+    suspect: "No progress for evs.suspect_timeout. Each node looks only every 0.5 s (evs.inactive_check_period), so this comes up to 0.5 s late. The node sends a join message.",
+    "suspect again": "This node looks later, and suspects too. But a look sends no message: the other learns of it only when the join messages are repeated.",
     stable: "All have agreed who is alive: join messages are repeated once a second (evs.join_retrans_period), and only a repeated one tells a node that the others agree.",
     primary: "The new view has a majority and the same data. Commits go on.",
   },
@@ -182,7 +183,11 @@ function show() {
   lesson.panels = run.clusters.map((one) => {
     const picture = make("div", { class: "picture" });
     const drawn = info.views.filter((view) => view === "rate" || view === "waits").map((view) => (view === "rate" ? Draw.rate(one, info.bin_s, wide) : Draw.waits(one, wide)));
-    const log = make("ol", { class: "log" }, ...one.lines.map(([at, words, what]) => line(one, at, words, what)));
+    const log = make("ol", { class: "log" }, ...one.lines.map(([at, words, what], place) => {
+      // What a line means is said once.
+      const before = one.lines.slice(0, place).some(([, , other]) => what && other === what);
+      return line(one, at, words, before ? `${what} again` : what);
+    }));
     const told = make("div", { class: "told", hidden: true },
       make("dl", { class: "figures" }, ...one.figures.flatMap(([name, value, unit]) => [make("dt", {}, name), make("dd", {}, `${figure(value)} ${unit}`.trim())])));
     if (info.views.includes("stages")) told.append(Draw.stages(one, wide));
