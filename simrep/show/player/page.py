@@ -28,8 +28,8 @@ from simrep.why.window import WindowExplanation
 
 __all__ = ["Player", "script", "style"]
 
-_SCRIPTS = ("run.js", "look.js", "picture.js", "film.js", "overview.js", "panel.js", "player.js",
-            "controls.js")  # fmt: skip
+_SCRIPTS = ("run.js", "look.js", "marks.js", "picture.js", "film.js", "overview.js", "panel.js",
+            "player.js", "controls.js")  # fmt: skip
 _FRAME_PX = 900  # the height of the player in a notebook
 
 

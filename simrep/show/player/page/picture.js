@@ -12,6 +12,7 @@ class Picture {
     this.canvas = canvas;
     this.pen = canvas.getContext("2d", { alpha: false });
     this.tiles = new Map();
+    this.marks = new Marks(player);
     this.width = this.height = 0;
     this.ratio = 1;
   }
@@ -26,7 +27,7 @@ class Picture {
     this.narrow = this.width < NARROW;
     this.pen.font = `600 13px ${this.player.look.font}`;
     const widest = Math.max(...this.player.run.nodes.map((name) => this.pen.measureText(name).width));
-    this.gutter = this.narrow ? 8 : Math.round(Math.min(0.17 * this.width, Math.max(84, widest + 14)));
+    this.gutter = this.narrow ? 8 : Math.round(Math.min(0.17 * this.width, Math.max(94, widest + 14)));
     this.forget();
   }
 
@@ -116,49 +117,13 @@ class Picture {
         if (band.node !== node || band.until < from || band.at > to) continue;
         this.drawBand(pen, band, x(band.at), x(band.until), top);
       }
-      this.drawLine(pen, node, line, x, 0, TILE);
-      this.drawBegins(pen, node, line, x);
+      this.marks.line(pen, node, line, x, 0, TILE);
+      this.marks.begins(pen, node, line, x, this.above);
     }
     for (const event of run.events) {
       if (event.load || event.at < from - 1 / this.scale || event.at > to) continue;
       pen.fillStyle = look.palette[1];
       pen.fillRect(x(event.at) - 1, 0, 2, this.height - AXIS);
-    }
-  }
-
-  // The line of a node: thick while it takes writes, dashed while it takes them for itself.
-  drawLine(pen, node, line, x, left, right) {
-    const { look, run } = this.player;
-    pen.strokeStyle = look.soft;
-    pen.lineWidth = 1;
-    pen.beginPath();
-    pen.moveTo(left, line);
-    pen.lineTo(right, line);
-    pen.stroke();
-    pen.strokeStyle = look.ink;
-    pen.lineWidth = 4;
-    for (const spell of run.writers) {
-      if (spell.node !== node) continue;
-      const from = Math.max(left - 4, x(spell.at)), to = Math.min(right + 4, x(spell.until));
-      if (to <= from) continue;
-      pen.setLineDash(spell.outside ? [6, 5] : []);
-      pen.lineDashOffset = x(spell.at) - from;
-      pen.beginPath();
-      pen.moveTo(from, line);
-      pen.lineTo(to, line);
-      pen.stroke();
-    }
-    pen.setLineDash([]);
-    pen.lineDashOffset = 0;
-  }
-
-  // Where a node begins to take writes.
-  drawBegins(pen, node, line, x) {
-    const { look, run } = this.player;
-    if (this.above < 24) return;
-    for (const spell of run.writers) {
-      if (spell.node !== node || spell.at <= 0 || x(spell.until) - x(spell.at) < 30) continue;
-      drawBadge(pen, look, this.player.writerWord(spell), x(spell.at), line - 11, { outside: spell.outside });
     }
   }
 
@@ -187,7 +152,8 @@ class Picture {
 
   drawGroups(pen, x, from, to, scale) {
     const { run, look } = this.player, failed = [];
-    run.groups.spells.each(from, to, (place) => {
+    // The error of an attempt may reach into the next tile.
+    run.groups.spells.each(from - 70 / scale, to + 8 / scale, (place) => {
       const group = run.groups.all[place], box = this.laneBox(group);
       if (!box) return;
       const [y, height] = box;
@@ -200,33 +166,7 @@ class Picture {
       }
       for (const part of run.partsOf(group)) this.drawPart(pen, part, x, scale, y, height);
     });
-    this.drawFailed(pen, failed, x);
-  }
-
-  // A frame around each attempt that failed, and at its end a cross in a ring with the error.
-  drawFailed(pen, failed, x, wide = TILE) {
-    const { look } = this.player, few = failed.length < 60;
-    for (const [group, y, height, width] of failed) {
-      const left = Math.max(-4, x(group.began)), right = Math.min(wide + 4, x(group.ended));
-      pen.strokeStyle = look.failed;
-      pen.lineWidth = 1;
-      if (width >= 3 && height > 3) pen.strokeRect(left, y - 0.5, right - left, height + 1);
-    }
-    for (const [group, y, height] of failed) {
-      const end = x(group.ended), middle = y + height / 2;
-      if (end < -60 || end > wide + 8) continue;
-      drawFailure(pen, end, middle, few ? 5 : 3.2, look);
-      if (!few || height < 6) continue;
-      pen.font = `600 10px ${look.font}`;
-      pen.textAlign = "left";
-      pen.textBaseline = "middle";
-      pen.lineWidth = 3;
-      pen.strokeStyle = look.paper;
-      pen.fillStyle = look.failed;
-      const code = fitted(pen, codeOf(group.error), 110);
-      pen.strokeText(code, end + 7, middle + 0.5);
-      pen.fillText(code, end + 7, middle + 0.5);
-    }
+    this.marks.failed(pen, failed, x, TILE);
   }
 
   drawPart(pen, part, x, scale, y, height) {
@@ -376,7 +316,7 @@ class Picture {
     pen.fillStyle = look.paper;
     pen.fillRect(this.gutter, 0, this.width, this.height - AXIS);
     pen.globalAlpha = 1;
-    for (const [node, line] of this.lines) this.drawLine(pen, node, line, x, this.gutter, this.width);
+    for (const [node, line] of this.lines) this.marks.line(pen, node, line, x, this.gutter, this.width);
     for (const group of player.groupsOf(chosen)) {
       const box = this.laneBox(group);
       if (!box || x(group.ended) < this.gutter || x(group.began) > this.width) continue;
@@ -392,7 +332,7 @@ class Picture {
       pen.lineWidth = 1;
       const left = Math.max(this.gutter - 4, x(group.began)), right = Math.min(this.width + 4, x(group.ended));
       pen.strokeRect(left, box[0] - 0.5, Math.max(2, right - left), Math.max(4, box[1]) + 1);
-      if (group.error) this.drawFailed(pen, [[group, box[0], Math.max(6, box[1]), right - left]], x, this.width);
+      if (group.error) this.marks.failed(pen, [[group, box[0], Math.max(6, box[1]), right - left]], x, this.width);
     }
     const critical = new Set(transactions.critical(chosen));
     for (const i of new Set([...player.messagesOf(chosen), ...critical])) {
@@ -476,7 +416,7 @@ class Picture {
       const writer = player.writerAt(node, player.at);
       let beside = 10 + wide;
       if (writer) {
-        const most = narrow ? 110 : this.gutter - 8;
+        const most = narrow ? 110 : this.gutter - 6;
         const taken = drawBadge(pen, look, player.writerWord(writer), narrow ? beside : 4, narrow ? line - 9 : line + 17, { outside: writer.outside, most });
         beside += taken + 6;
         pen.textBaseline = narrow ? "bottom" : "middle";
