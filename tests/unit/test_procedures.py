@@ -132,6 +132,32 @@ def test_a_cluster_shrinks() -> None:
     assert one.total_s.median == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.parametrize("what", ["grow", "shrink"])
+def test_galera_between_three_and_five_nodes(what: str) -> None:
+    step = {"what": what, "nodes": ["n5", "n4"], "at_s": 3.0, "pause_s": 1.0}
+    result = simrep.run(
+        scenario(
+            cluster={"model": "galera", "nodes": 5},
+            workload={"rate_tps": 30, "nodes": ["n1"]},
+            procedure=[step | ({"transfer_s": 2.0} if what == "grow" else {})],
+            run={"duration_s": 20.0},
+        )
+    )
+    one = record(result)
+    three, five = ("n1", "n2", "n3"), ("n1", "n2", "n3", "n4", "n5")
+    ends = (one.looks[0][1], one.looks[-1][1])
+    assert ends == ((five, three) if what == "shrink" else (three, five))
+    assert not one.stopped
+    (run,) = result.runs
+    assert run.fates is not None
+    assert run.fates.lost == 0
+    lines = result.timeline().lines
+    views = [line for line in lines if line.what == "primary" and line.node == "n1"]
+    assert views[-1].of == (three if what == "shrink" else five)
+    last = {run.counters[name]["wsrep_last_committed"] for name in ends[1]}
+    assert len(last) == 1
+
+
 @pytest.mark.parametrize(
     ("tables", "problem"),
     [
