@@ -239,6 +239,15 @@ def test_a_large_transaction_is_scheduled_on_its_node_and_told_in_the_same_words
     assert results["payload_tps_during"] == "scheduled.large.during_tps"
 
 
+def test_the_data_beside_a_large_transaction_are_its_table_which_fits_into_memory():
+    experiment = load_experiment("streaming-large-transaction").experiment
+    cell, _ = next(iter(experiment.cells()))
+    cluster = cell_scenario(experiment, cell, Figures({}))["cluster"]
+    # 2 million rows of two integers, 60 characters and 18 bytes of InnoDB, on pages 15/16 full.
+    assert cluster["data_bytes"] == pytest.approx(2e6 * (8 + 60 + 18) * 16 / 15, abs=1)
+    assert cluster["data_bytes"] < 512 * 2**20
+
+
 @pytest.mark.parametrize(
     ("model", "server", "version", "chosen"),
     [

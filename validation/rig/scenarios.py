@@ -68,6 +68,9 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)*(?:-\d+(?:\.\d+)*)?")
 _FAMILIES = {"percona": "pxc"}
 _SWITCH = {"on": 1.0, "yes": 1.0, "true": 1.0, "off": 0.0, "no": 0.0, "false": 0.0}
 _PERIOD = re.compile(r"pt(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
+_LARGE_BYTES = 8 + 18
+"""A row of the large table beside its text: two integers, and what InnoDB adds to a record."""
+_PAGE_SHARE = 15 / 16  # of a page are rows that come in the order of their keys
 _SEGMENT = "gmcast.segment"
 _POOL = "innodb_buffer_pool_size"
 _PROVIDER = "wsrep_provider_options"
@@ -103,6 +106,9 @@ def cell_scenario(experiment: Experiment, cell: Cell, measured: Figures) -> dict
         "shared_host": True,
         "options": _options(cell),
     }
+    if (large := cell.load.large) is not None:  # all of it fits into the buffer pool, or not
+        row_bytes = large.value_bytes + _LARGE_BYTES
+        cluster["data_bytes"] = int(large.rows * row_bytes / _PAGE_SHARE)
     version = measured.versions.get(cell.system, "")
     if chosen := model_version(cell.product, cell.server, version):
         cluster["version"] = chosen
