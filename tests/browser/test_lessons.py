@@ -38,6 +38,14 @@ def browser():
         opened.close()
 
 
+@pytest.fixture(autouse=True)
+def closed(browser):
+    """A page that was late does not go on beside those that follow."""
+    yield
+    for context in browser.contexts:
+        context.close()
+
+
 def opened(browser, name, size="desktop"):
     """A lesson without a network; the errors in it, and what it asks for."""
     width, height = SIZES[size]
@@ -64,7 +72,6 @@ def test_each_lesson_shows_its_run_at_once(browser, name, size):
     PICTURES.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=PICTURES / f"lesson-{name}-{size}.png", full_page=True)
     assert not wrong
-    page.context.close()
 
 
 def test_a_run_in_the_page_is_equal_to_one_on_the_desktop(browser):
@@ -89,4 +96,3 @@ def test_a_run_in_the_page_is_equal_to_one_on_the_desktop(browser):
         assert theirs["ended"] == ours["ended"]
         assert theirs["lines"] == [list(one) for one in ours["lines"]]
     assert not wrong
-    page.context.close()
