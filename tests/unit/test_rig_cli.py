@@ -51,6 +51,13 @@ def test_a_dry_run_names_cells_and_starts_nothing(monkeypatch):
     assert result.output.endswith("on 1 clusters\n")
 
 
+def test_a_dry_run_tells_how_often_cells_may_be_repeated():
+    planned, runs = simrep("measure", "galera-ist", "--dry-run").output.splitlines()
+    assert "  2 to 10 x  " in planned
+    assert runs == "2 to 10 runs on 1 clusters"
+    assert "  1 x  " in simrep("measure", "galera-ist", "--dry-run", "--repetitions", "1").output
+
+
 def test_an_experiment_is_measured_into_a_folder_of_its_name(world, tmp_path):
     result = simrep("measure", "smoke")
     assert result.exit_code == 0, result.output

@@ -23,7 +23,7 @@ small enough, and logs are looked at every 0.005 s."""
 _COUNTED = {"", "transactions"}
 
 
-def half_interval(values: Sequence[float]) -> float | None:
+def _half_interval(values: Sequence[float]) -> float | None:
     """Half of the 95 % interval of a mean; none of one value alone, which tells nothing."""
     if len(values) < 2:
         return None
@@ -33,7 +33,7 @@ def half_interval(values: Sequence[float]) -> float | None:
 
 def uncertainty(values: Sequence[float]) -> float | None:
     """The same as a share of the mean; none where the mean is 0 and values differ."""
-    half = half_interval(values)
+    half = _half_interval(values)
     if not half:
         return half
     middle = sum(values) / len(values)
@@ -42,7 +42,7 @@ def uncertainty(values: Sequence[float]) -> float | None:
 
 def is_known(values: Sequence[float], *, moment: bool) -> bool:
     """Whether a mean is known to 10 %, or that of a moment to 0.015 s."""
-    half, share = half_interval(values), uncertainty(values)
+    half, share = _half_interval(values), uncertainty(values)
     if half is None:
         return False
     return (share is not None and share <= KNOWN_SHARE) or (moment and half <= _MOMENT_S)
