@@ -184,7 +184,7 @@ def test_a_stall_while_a_server_is_let_in_again_is_that_of_its_restart():
             "cluster": {"model": "group_replication", "nodes": 3},
             "workload": {"threads": 1, "nodes": ["n1"], "think_time_ms": 20},
             "fault": faults,
-            "run": {"duration_s": 7},
+            "run": {"duration_s": 12},  # it takes 5 s to end, and starts
         }
     )
     assert found.stall.began_s > 2.0
