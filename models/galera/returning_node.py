@@ -566,11 +566,10 @@ class ReturningNode(GaleraNode):
     def go_on(self) -> None:
         """See ``Donor.go_on``."""
         self._stands -= 1
-        if self._stands:
-            return
-        waiting, self._waiting = self._waiting or [], None
-        for call, ordered in waiting:
-            call(ordered)
+        if not self._stands:
+            waiting, self._waiting = self._waiting or [], None
+            for call, ordered in waiting:
+                call(ordered)
 
     # -- to be out of flow control -------------------------------------------------------------
 
