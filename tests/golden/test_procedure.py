@@ -7,7 +7,7 @@ from typing import Any
 import simrep
 from simrep.runs.replication import simulate
 
-DIGEST = "bdb287739162a0e009a2604948ccc0a518494d46a817a4a3a0f7a3b3e54f1159"
+DIGEST = "04807c35ea4fa5cf26dc5a246c73f7ed2a98c1e363fb6aec8feee97ccda2ebd8"
 RESTART = {"what": "rolling-restart", "at_s": 1.0, "down_s": 1.0, "pause_s": 0.5, "check_s": 0.5}
 SCENARIO: dict[str, Any] = {
     "cluster": {"model": "galera"},

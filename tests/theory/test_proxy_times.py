@@ -59,7 +59,8 @@ def test_writes_are_back_after_the_later_of_view_change_and_detection():
         for _, moved, stall_s, _ in seconds_after({"what": "kill"}, {"like": like}):
             assert moved < VIEW_S[0] < stall_s < VIEW_S[1]
     for _, moved, stall_s, _ in seconds_after({"what": "kill"}, {"like": "haproxy-operator"}):
-        assert moved < stall_s < moved + 2.0  # a pause between attempts, and to think
+        # Ten retries with the same server, then a pause between attempts, and to think.
+        assert moved < stall_s < moved + 10.0 + 2.0
 
 
 def test_sessions_hang_on_a_silent_server_unless_they_are_closed():
@@ -91,7 +92,14 @@ def test_a_primary_that_stands_still_is_replaced_when_the_group_has_elected_anot
 
 
 def test_a_router_that_holds_clients_for_less_than_an_election_gives_them_errors():
-    runs = seconds_after({"what": "kill"}, {"like": "mysql-router"}, "group_replication", 2)
-    for _, moved, _, run in runs:
-        assert 20.5 < moved < 22.5
-        assert any(error.error == "2003" for error in run.attempts.errors())
+    for patience_s, error in ((8.0, "2013"), (12.0, "2003")):  # the router gives up after 10 s
+        runs = seconds_after(
+            {"what": "kill"},
+            {"like": "mysql-router"},
+            "group_replication",
+            connect_timeout_s=patience_s,
+        )
+        for _, moved, _, run in runs:
+            assert 20.5 < moved < 22.5
+            errors = run.attempts.errors()
+            assert {one.error for one in errors if one.connecting} == {error}

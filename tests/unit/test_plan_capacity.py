@@ -140,7 +140,7 @@ def test_wrong_options_are_named(how, path):
 
 def test_what_happens_at_a_given_time_has_no_lasting_rate():
     timed = server(scheduled=[{"name": "large", "at_s": 0.2, "rows": 10}])
-    with pytest.raises(ScenarioError, match="long run"):
+    with pytest.raises(ScenarioError, match="needs a lasting load"):
         simrep.plan(timed, "capacity", objective="mean<=5ms", by="rate")
 
 
