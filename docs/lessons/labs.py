@@ -6,6 +6,7 @@ its sliders and the faults that the reader has set, and returns what the page dr
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,24 @@ VERSIONS = {
 }
 LEADER = ", single leader"
 """Behind the name of a product: only its leader proposes."""
+
+SILENCE = "longest time without a commit while clients wait"
+LOST = "commits lost after they were confirmed"
+
+PLAIN = {
+    "to the next tick": "until the next check",
+    "sees no progress of": "has heard nothing new from",
+    "join retransmission: members repeat their joins": "until join messages are repeated: "
+    "members repeat them",
+    "joins, install and gaps of the view (EVS)": "the nodes agree on a view and install it",
+    "states and install of the component (PC), state exchange (GCS)": "the nodes find that they "
+    "are the majority, and compare what each has received",
+    "so total order on": "so the order of commits on",
+    "period of the suspicion thread": "until the thread that removes members looks again",
+    "wave for the removal": "the removal",
+    "which waits for slots of": "which waits for places of",
+}
+"""How a lesson says what an explanation says of timers and messages."""
 
 SEED = 1
 
@@ -406,7 +425,25 @@ def why(name: str, settings: Settings, faults: Faults, title: str) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = simrep.explain_stall(scenarios(name, settings, faults)[title])
-    return list(found.sentences())
+    told = [_in_lesson_words(one) for one in found.sentences()]
+    begun = [one["at_s"] for one in faults if 0 < found.stall.began_s - one["at_s"] < 1]
+    if begun:
+        late_ms = 1e3 * (found.stall.began_s - max(begun))
+        counted = f"from the first client that wants to commit, {late_ms:.0f} ms after the fault"
+        checks = any("until the next check" in one or "until a poll" in one for one in told)
+        shorter = f", so the first wait for a check is {late_ms:.0f} ms shorter here"
+        told.insert(1, f"It is counted {counted}{shorter if checks else ''}.")
+    return told
+
+
+def _in_lesson_words(sentence: str) -> str:
+    """Without paths into a scenario, which a lesson does not show."""
+    sentence = re.sub(r" \((?:fault|workload\.scheduled)\.\d+\)", "", sentence)
+    sentence = re.sub(r"(?<=\d) us\b", " µs", sentence)
+    sentence = re.sub(r"; (\d+) more of the kind", r"; the same in \1 more place", sentence)
+    for word, plain in PLAIN.items():
+        sentence = sentence.replace(word, plain)
+    return sentence
 
 
 def _told(title: str, result: simrep.Result, faults: Faults, scenario: Table) -> Table:
@@ -422,9 +459,9 @@ def _told(title: str, result: simrep.Result, faults: Faults, scenario: Table) ->
         ("attempts that failed", float(result.aborted), ""),
     ]
     if faults:
-        figures.append(("longest time without a commit", result.stall_max_s, "s"))
+        figures.append((SILENCE, result.stall_max_s, "s"))
         if run.fates is not None:
-            figures.append(("answered commits that are on no node", float(run.fates.lost), ""))
+            figures.append((LOST, float(run.fates.lost), ""))
     marks: list[tuple[float, str]] = []
     for one in result.scheduled.values():
         marks += [(one.begin_s, "the update begins"), (one.commit_s, "it commits")]
@@ -434,6 +471,7 @@ def _told(title: str, result: simrep.Result, faults: Faults, scenario: Table) ->
     return {
         "title": title,
         "nodes": list(attempts.nodes),
+        "waits_from_s": seen.stall.began_s if isfinite(seen.stall.began_s) else None,
         "end_s": attempts.end_s,
         "measured_s": seen.ended_s - seen.began_s,
         "began": _rounded(attempts.began_s.tolist()),
@@ -442,7 +480,13 @@ def _told(title: str, result: simrep.Result, faults: Faults, scenario: Table) ->
         "error": attempts.error.tolist(),
         "texts": list(attempts.texts),
         "lines": [
-            [round(one["at_s"], 4), one["text"], one["what"] if one["node"] else ""]
+            [
+                round(one["at_s"], 4),
+                one["text"],
+                one["what"] if one["node"] else "",
+                one["node"],
+                one["of"],
+            ]
             for one in lines
             if one["at_s"] <= attempts.end_s
         ],

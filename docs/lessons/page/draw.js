@@ -116,6 +116,26 @@ const Draw = (() => {
     (x, y) => `M${x} ${y - 2.6}l2.6 4.6h-5.2z`,
   ];
 
+  const colourOfNode = (node) => COLOURS[node === 1 ? 4 : node === 2 ? 2 : 0];
+  const CROSS = (x, y) => `M${x - 2.5} ${y - 2.5}l5 5m0 -5l-5 5`;
+
+  // What the marks of the plots mean.
+  function key(run) {
+    const own = [...new Set(run.node.filter((_, place) => !run.error[place]))].sort((a, b) => a - b).map((node) => [
+      make("path", { d: MARKS[node % 3](5, 5), fill: colourOfNode(node), transform: "translate(-4 -4) scale(1.8)" }), `a commit on ${run.nodes[node]}`]);
+    if (run.error.some(Boolean)) {
+      own.push([make("path", { d: CROSS(5, 5), stroke: COLOURS[1], "stroke-width": 1.6, fill: "none" }), "attempts that failed"]);
+    }
+    const place = document.createElement("p");
+    place.className = "key";
+    for (const [mark, words] of own) {
+      const entry = document.createElement("span");
+      entry.append(make("svg", { viewBox: "0 0 10 10", "aria-hidden": "true" }, mark), ` ${words}`);
+      place.append(entry);
+    }
+    return place;
+  }
+
   // How long each attempt took, when it ended.
   function waits(run, width) {
     const { picture, box } = frame(width, 150, `How long each commit of ${run.title} took`);
@@ -135,10 +155,10 @@ const Draw = (() => {
     const paths = run.nodes.map(() => []), bad = [];
     run.ended.forEach((at, place) => {
       const node = run.node[place];
-      if (run.error[place]) bad.push(`M${x(at) - 2.5} ${y(spent[place]) - 2.5}l5 5m0 -5l-5 5`);
+      if (run.error[place]) bad.push(CROSS(x(at), y(spent[place])));
       else paths[node].push(MARKS[node % 3](x(at), y(spent[place])));
     });
-    paths.forEach((path, node) => shown.append(make("path", { d: path.join(""), fill: COLOURS[node === 1 ? 4 : node === 2 ? 2 : 0], "fill-opacity": 0.75 })));
+    paths.forEach((path, node) => shown.append(make("path", { d: path.join(""), fill: colourOfNode(node), "fill-opacity": 0.75 })));
     shown.append(make("path", { d: bad.join(""), stroke: COLOURS[1], "stroke-width": 1.4, fill: "none" }));
     picture.append(shown);
     faultLines(picture, box, x, [...run.faults, ...run.marks.map(([at_s]) => ({ at_s }))].map((one) => ({ ...one, words: "" })));
@@ -196,8 +216,9 @@ const Draw = (() => {
       const shape = kind === "down"
         ? make("rect", { x: x - 20, y: y - 20, width: 40, height: 40, class: `node ${kind}` })
         : make("circle", { cx: x, cy: y, r: 22, class: `node ${kind}` });
-      picture.append(shape, text(x, y + 5, name, { class: `nodename ${kind}`, "text-anchor": "middle" }));
+      picture.append(shape);
       if (kind === "down") picture.append(make("path", { d: `M${x - 16} ${y - 16}l32 32m0 -32l-32 32`, class: "cross" }));
+      picture.append(text(x, y + 5, name, { class: `nodename ${kind}`, "text-anchor": "middle" })); // legible over the cross
       const top = names.length > 2 && place === 0; // beside it: links begin below
       picture.append(top
         ? text(x + 28, y + 5, words, { class: "state" })
@@ -206,5 +227,5 @@ const Draw = (() => {
     return picture;
   }
 
-  return { rate, waits, stages, nodes, short, COLOURS };
+  return { rate, waits, key, stages, nodes, short, COLOURS };
 })();

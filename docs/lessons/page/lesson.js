@@ -12,14 +12,18 @@ const make = (name, traits = {}, ...inside) => {
   return one;
 };
 
-// What a line of a log means; of lines that need no word there is none.
+// What a line of a log means; of lines that need no word there is none. {of}: whom the line is about.
 const MEANINGS = {
   Galera: {
-    "link-closed": "The kernel of the dead server closes its connections. That alone removes nobody.",
-    suspect: "No progress for evs.suspect_timeout. Each node looks only every 0.5 s (evs.inactive_check_period), so this comes up to 0.5 s late. The node sends a join message.",
-    "suspect again": "This node looks later, and suspects too. But a look sends no message: the other learns of it only when the join messages are repeated.",
-    stable: "All have agreed who is alive: join messages are repeated once a second (evs.join_retrans_period), and only a repeated one tells a node that the others agree.",
-    primary: "The new view has a majority and the same data. Commits go on.",
+    "closed by the kernel": "The kernel of the dead server closes its connections. That alone removes nobody.",
+    "closed in silence": "No answer on the connection for about 3 s. That alone removes nobody.",
+    suspect: "Nothing new has come from {of} for evs.suspect_timeout. Each node checks only every 0.5 s (evs.inactive_check_period), so this comes up to 0.5 s late. The node sends a join message.",
+    "suspect too": "This node checks later, and suspects too. But this check sends no message: the other learns of it only when the join messages are repeated.",
+    "suspect alone": "This node is cut off, so nothing new comes from the others either. It is the first on its side of the cut.",
+    "suspect alive": "{of} is alive. While the nodes agree on a view, {of} says something new only when it repeats its join message, once a second (evs.join_retrans_period). A short evs.suspect_timeout takes that for silence. The suspicion ends with the next message of {of}.",
+    stable: "The nodes have agreed who is alive, and this list is the new view. Join messages are repeated once a second (evs.join_retrans_period), and only a repeated one tells a node that the others agree.",
+    primary: "The nodes of the view are a majority and have the same data: they are the primary component. Commits go on.",
+    "non-primary": "This part is no majority of the last primary component: it commits nothing.",
   },
   "Group Replication": {
     wave: "The others give the silent member some time in each round, then fill its places with nothing.",
@@ -30,7 +34,9 @@ const MEANINGS = {
     writable: "Writes go on.",
   },
   "Semi-synchronous": {
-    suspect: "The manager polls every 5 s.",
+    suspect: "The manager polls every 5 s, so this comes up to 5 s after the fault.",
+    "manager-takes-for-gone": "Now it asks the replicas. It acts when it has found twice, 1 s apart, that none is connected to the source.",
+    "manager-waits": "A replica still holds its connection to the source, and the manager takes that as a sign of life.",
     "manager-decides": "It picks the replica that has received most.",
     async: "Semi-synchronous replication is off now. From here on clients are told of commits that no replica has.",
     promoted: "Writes go on, on another server.",
@@ -96,6 +102,15 @@ function settings() {
   return found;
 }
 
+// Puts the sliders and lists where they began.
+function reset() {
+  for (const one of lesson.info.controls) {
+    const set = document.getElementById(`set-${one.name}`);
+    set.value = typeof one.start === "string" ? one.start : one.values.indexOf(one.start);
+    set.dispatchEvent(new Event("input"));
+  }
+}
+
 function transport() {
   return make("div", { class: "transport" },
     make("button", { type: "button", id: "play", class: "main", onclick: toggle }, "Play"),
@@ -115,13 +130,13 @@ function breaking() {
   const set = (one) => { lesson.faults.push(one); again({ keep: true }); };
   const open = (name, words) => lesson.faults.find((one) => one.node === name && words.includes(one.what) && !one.until_s && one.at_s < at());
   return make("div", { class: "breaking" },
-    make("span", {}, "At this time: "), node,
+    make("span", {}, "Move ", make("b", {}, "Time"), " above, then: "), node,
     button("Kill", (name) => set({ what: "kill", node: name, at_s: at() })),
     button("Cut off", (name) => set({ what: "cut", node: name, at_s: at() })),
     button("Heal the cut", (name) => { const cut = open(name, ["cut"]); if (cut) { cut.until_s = at(); again({ keep: true }); } else note(`${name} is not cut off now.`); }),
     button("Start again", (name) => { if (open(name, ["kill", "power-loss"])) set({ what: "restart", node: name, at_s: at() }); else note(`${name} is not down now.`); }),
-    make("button", { type: "button", onclick: () => { lesson.faults = []; again(); } }, "No faults"),
-    make("button", { type: "button", onclick: () => { lesson.faults = lesson.info.faults.map((one) => ({ ...one })); again(); } }, "As at first"),
+    make("button", { type: "button", onclick: () => { lesson.faults = []; again({ plays: false }); } }, "No faults"),
+    make("button", { type: "button", onclick: () => { lesson.faults = lesson.info.faults.map((one) => ({ ...one })); reset(); again({ plays: false }); } }, "As at first"),
     make("p", { id: "faults", class: "hint" }), make("p", { id: "note", role: "status", class: "hint" }),
   );
 }
@@ -133,7 +148,7 @@ function note(words) {
 
 // ---------------------------------------------------------------------- runs
 
-async function again({ keep = false } = {}) {
+async function again({ keep = false, plays = true } = {}) {
   const turn = ++lesson.asked;
   const before = lesson.faults.map((one) => ({ ...one }));
   const { cursor, run: shown, faultsOfRun } = lesson;
@@ -159,9 +174,9 @@ async function again({ keep = false } = {}) {
       }
     } while (run.clusters.length < run.count);
     const commits = run.clusters.reduce((sum, one) => sum + one.error.filter((error) => !error).length, 0);
-    said(`Simulated ${commits.toLocaleString("en")} commits in ${seconds(took)}, in this page.`);
+    said(`Simulated ${commits.toLocaleString("en")} commits in ${seconds(took)}, in this page.${plays ? "" : " Press Play."}`);
     move(keep ? cursor : 0);
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) move(length()); else toggle();
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) move(length()); else if (plays) toggle();
   } catch (error) {
     if (turn !== lesson.asked) return;
     lesson.faults = (faultsOfRun || lesson.info.faults).map((one) => ({ ...one }));
@@ -183,17 +198,18 @@ function show() {
   lesson.panels = run.clusters.map((one) => {
     const picture = make("div", { class: "picture" });
     const drawn = info.views.filter((view) => view === "rate" || view === "waits").map((view) => (view === "rate" ? Draw.rate(one, info.bin_s, wide) : Draw.waits(one, wide)));
-    const log = make("ol", { class: "log" }, ...one.lines.map(([at, words, what], place) => {
-      // What a line means is said once.
-      const before = one.lines.slice(0, place).some(([, , other]) => what && other === what);
-      return line(one, at, words, before ? `${what} again` : what);
+    const saidOf = new Set(); // what a line means is said once
+    const log = make("ol", { class: "log" }, ...one.lines.map(([at, words, what, , of], place) => {
+      const kind = meant(one, place), meaning = saidOf.has(kind) ? undefined : (MEANINGS[one.title] || {})[kind];
+      saidOf.add(kind);
+      return line(at, words, meaning && meaning.replaceAll("{of}", of.join(", ")));
     }));
     const told = make("div", { class: "told", hidden: true },
       make("dl", { class: "figures" }, ...one.figures.flatMap(([name, value, unit]) => [make("dt", {}, name), make("dd", {}, `${figure(value)} ${unit}`.trim())])));
     if (info.views.includes("stages")) told.append(Draw.stages(one, wide));
     if (info.views.includes("silence")) told.append(...silence(one));
     told.append(asks(one, told));
-    const right = make("div", { class: "plots" }, ...drawn.map(({ picture: one }) => one), told);
+    const right = make("div", { class: "plots" }, ...drawn.map(({ picture: one }) => one), ...(info.views.includes("waits") ? [Draw.key(one)] : []), told);
     place.append(make("section", { class: "cluster", "aria-label": one.title },
       make("h3", {}, one.title), picture, right, ...(one.lines.length ? [make("details", { class: "logbox", open: innerWidth > 700 }, make("summary", {}, "What the servers notice"), log)] : [])));
     return { run: one, picture, drawn, log, told, last: "" };
@@ -205,35 +221,60 @@ function show() {
 
 const figure = (value) => (value >= 100 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(3)));
 
-function line(run, at, words, what) {
-  const meaning = (MEANINGS[run.title] || {})[what];
+// Which meaning a line has: for some it depends on what happened before, and on who is there.
+function meant(run, place) {
+  const [at, words, what, node, of] = run.lines[place];
+  if (run.title !== "Galera") return what;
+  const { down, cuts } = faultsAt(run, at);
+  const number = (name) => run.nodes.indexOf(name);
+  if (what === "link-closed") {
+    if (words.includes("silence")) return "closed in silence";
+    return of.some((one) => down.has(number(one))) ? "closed by the kernel" : "";
+  }
+  if (what !== "suspect") return what;
+  const apart = (one) => cuts.has(number(one)), sameSide = (one) => one === node || !(apart(node) || apart(one));
+  if (of.every((one) => sameSide(one) && !down.has(number(one)))) return "suspect alive";
+  const before = run.lines.slice(0, place);
+  const since = before.findLastIndex(([, , other, who]) => other === "stable" && sameSide(who));
+  const earlier = before.slice(since + 1).filter(([, , other, who]) => other === "suspect" && sameSide(who));
+  if (earlier.length) return earlier.some(([, , , who]) => who === node) ? "" : "suspect too";
+  return apart(node) ? "suspect alone" : "suspect";
+}
+
+function line(at, words, meaning) {
   return make("li", { "data-at": at, hidden: true }, make("b", {}, `${at.toFixed(2)} s`), ` ${words}`, ...(meaning ? [make("small", {}, meaning)] : []));
 }
 
 // How long each step takes from a fault to the next commit of Galera, in the run that is shown.
 function silence(run) {
-  const fault = run.faults.find((one) => one.what === "kill" || one.what === "power-loss");
+  const fault = run.faults.find((one) => one.what === "kill" || one.what === "power-loss" || one.what === "cut");
   if (run.title !== "Galera" || !fault) return [];
   const noted = run.noted.filter(([at, node]) => at > fault.at_s && run.nodes[node] !== fault.node);
-  const suspects = noted.filter(([, , what]) => what === "suspect"), view = noted.find(([, , what]) => what === "stable");
-  if (!suspects.length || !view) return [];
+  const gone = run.nodes.indexOf(fault.node);
+  const suspects = noted.filter(([, , what, of]) => what === "suspect" && of.includes(gone));
+  const view = noted.find(([, , what, of]) => what === "stable" && !of.includes(gone));
+  if (!suspects.length || !view || suspects[0][0] > view[0]) return [];
   const [first, firstNode] = suspects[0], second = suspects.find(([, node]) => node !== firstNode);
   const commits = run.ended.filter((at, place) => !run.error[place] && at > view[0]);
   if (!commits.length) return [];
   const timeout = Math.min(first, fault.at_s + lesson.run.settings.suspect_s);
   const agreed = second && second[0] < view[0] ? second[0] : first;
+  const two = agreed > first;
   const steps = [
-    [timeout - fault.at_s, `evs.suspect_timeout: nothing new from ${fault.node}`],
-    [first - timeout, `${run.nodes[firstNode]} looks at its next check, suspects ${fault.node}, and sends a join message`],
-    [agreed - first, second ? `${run.nodes[second[1]]} looks at its own check, suspects ${fault.node}, and sends nothing` : ""],
-    [view[0] - agreed, "both wait for the timer that repeats the join messages; then they agree"],
-    [Math.min(...commits) - view[0], "the view is installed, and the first commit is answered"],
-  ].filter(([took, words]) => took > 0 && words);
-  const whole = steps.reduce((sum, [took]) => sum + took, 0);
-  return [make("div", { class: "silence" }, make("h4", {}, `From the end of ${fault.node} to the next commit: ${whole.toFixed(2)} s`),
-    make("ol", {}, ...steps.map(([took, words], place) => make("li", {},
+    ["1", timeout - fault.at_s, `evs.suspect_timeout: nothing new from ${fault.node}`],
+    ["2", first - timeout, `until ${run.nodes[firstNode]} checks. It suspects ${fault.node}, and sends a join message`],
+    ["3a", agreed - first, second ? `until ${run.nodes[second[1]]} checks, too. It suspects ${fault.node}, and sends nothing` : ""],
+    [two ? "3b" : "3", view[0] - agreed, "until the timer repeats the join messages; then they agree"],
+    ["4", Math.min(...commits) - view[0], "the view is installed, and the first commit is answered"],
+  ].filter(([, took, words]) => took > 0 && words);
+  const whole = steps.reduce((sum, [, took]) => sum + took, 0);
+  const from = fault.what === "cut" ? "cut" : "end";
+  const waits = 1000 * ((run.waits_from_s ?? 0) - fault.at_s);
+  return [make("div", { class: "silence", "data-whole": whole.toFixed(2) }, make("h4", {}, `From the ${from} of ${fault.node} to the next commit: ${whole.toFixed(2)} s`),
+    ...(waits > 0 && waits < 1000 ? [make("p", { class: "hint" }, `In the first ${Math.round(waits)} ms of it no client wanted to commit. The longest time above is counted without them.`)] : []),
+    make("ol", {}, ...steps.map(([step, took, words], place) => make("li", {},
       make("span", { class: "bar", style: `width:max(2px, ${(100 * took) / whole}%);background:${Draw.COLOURS[place]}` }),
-      make("span", {}, make("b", {}, took < 0.1 ? `${+(1000 * took).toPrecision(2)} ms ` : `${took.toFixed(2)} s `), words)))))];
+      make("span", {}, `${step}. `, make("b", {}, took < 0.1 ? `${+(1000 * took).toPrecision(2)} ms ` : `${took.toFixed(2)} s `), words)))))];
 }
 
 // The longest time without a commit, explained by the engine; and the messages around its end.
@@ -324,7 +365,7 @@ function move(at) {
       panel.picture.replaceChildren(Draw.nodes(panel.run.nodes, states, cuts, panel.run.rtt_ms));
     }
   }
-  if (over) remember();
+  if (over) { remember(); compare(); }
 }
 
 let clips = 0;
@@ -351,9 +392,8 @@ function clip(shown, box, to, over) {
   shown.cursorLine.setAttribute("x2", to);
 }
 
-// What each node does at a time: from the faults that are set and from what clients saw.
-function now(run, at) {
-  const SPAN = 0.5;
+// Which nodes are down at a time, and which are cut off.
+function faultsAt(run, at) {
   const down = new Set(), cuts = new Set();
   for (const one of [...run.faults].sort((a, b) => a.at_s - b.at_s)) {
     if (one.at_s > at) break;
@@ -362,6 +402,13 @@ function now(run, at) {
     if (one.what === "restart") down.delete(node);
     if (one.what === "cut" && !(one.until_s <= at)) cuts.add(node);
   }
+  return { down, cuts };
+}
+
+// What each node does at a time: from the faults that are set and from what clients saw.
+function now(run, at) {
+  const SPAN = 0.5;
+  const { down, cuts } = faultsAt(run, at);
   const done = run.nodes.map(() => 0), waiting = run.nodes.map(() => 0);
   for (let place = 0; place < run.ended.length; place++) {
     const node = run.node[place];
@@ -373,7 +420,7 @@ function now(run, at) {
     const cut = cuts.has(node) ? "cut off, " : "";
     if (done[node]) return { kind: cut ? "cut" : "works", words: `${cut}${Draw.short(done[node] / SPAN)} commits/s` };
     if (waiting[node]) return { kind: "waits", words: `${cut}${waiting[node]} ${waiting[node] === 1 ? "client waits" : "clients wait"}` };
-    return { kind: cut ? "cut" : "idle", words: cut ? "cut off" : run.node.includes(node) ? "no commits" : "no clients" };
+    return { kind: cut ? "cut" : "idle", words: cut ? "cut off" : !run.node.includes(node) ? "no clients" : at > 0 ? "no commits" : "not played yet" };
   });
   return { states, cuts, key: JSON.stringify(states) };
 }
@@ -395,8 +442,18 @@ function remember() {
 
 document.querySelectorAll(".expect input").forEach((one) => one.addEventListener("change", ({ target }) => {
   const box = target.closest(".expect");
-  box.querySelector("output").textContent = `You expect: ${target.parentElement.textContent.trim()}. Now play, and see.`;
+  lesson.expected = target.parentElement.textContent.trim();
+  box.querySelector("output").textContent = `You expect: ${lesson.expected}. Now play, and see.`;
 }));
+
+// What the reader expected, beside what the run that the page begins with has shown.
+function compare() {
+  if (!lesson.expected || lesson.run !== lesson.info.run) return;
+  const shown = lab.querySelector(".silence[data-whole]");
+  document.querySelector(".expect output").textContent = shown
+    ? `You expected: ${lesson.expected}. It was ${shown.dataset.whole} s, from the end of n1 to the next commit.`
+    : `You expected: ${lesson.expected}. Compare it with the figures below.`;
+}
 
 document.addEventListener("keydown", (event) => {
   if (event.target.closest("input, select, button, summary, a")) return;
