@@ -45,7 +45,7 @@ def simulated(statement_us: float) -> str:
     return output(latency_s["mean"], latency_s["p95"])
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_cost_that_made_the_benchmark_is_found(described):
     one = described(CNF, sysbench=simulated(250.0))
     fit = one.fit
