@@ -194,6 +194,7 @@ const Draw = (() => {
       right += wide;
     }
     picture.setAttribute("viewBox", `0 0 ${width} ${62 + 16 * row}`);
+    picture.setAttribute("class", "stages-bar");
     return picture;
   }
 

@@ -190,14 +190,34 @@ async function again({ keep = false, plays = true } = {}) {
 
 const length = () => Math.max(...lesson.run.clusters.map((one) => one.end_s));
 
+function plotWidth() {
+  const { clientWidth } = lab.querySelector(".clusters");
+  return Math.max(300, Math.min(620, clientWidth - (clientWidth > 700 ? 320 : 24)));
+}
+
+function plots(run) {
+  const { views, bin_s } = lesson.info, wide = plotWidth();
+  return views.filter((view) => view === "rate" || view === "waits").map((view) => (view === "rate" ? Draw.rate(run, bin_s, wide) : Draw.waits(run, wide)));
+}
+
+// For another width: what the reader has opened stays.
+function resize() {
+  for (const panel of lesson.panels) {
+    const drawn = plots(panel.run);
+    drawn.forEach(({ picture }, place) => panel.drawn[place].picture.replaceWith(picture));
+    panel.drawn = drawn;
+    panel.told.querySelector(".stages-bar")?.replaceWith(Draw.stages(panel.run, plotWidth()));
+  }
+  move(lesson.cursor);
+}
+
 function show() {
   const { info, run } = lesson;
   const place = lab.querySelector(".clusters");
   place.replaceChildren();
-  const wide = Math.max(300, Math.min(620, place.clientWidth - (place.clientWidth > 700 ? 320 : 24)));
   lesson.panels = run.clusters.map((one) => {
     const picture = make("div", { class: "picture" });
-    const drawn = info.views.filter((view) => view === "rate" || view === "waits").map((view) => (view === "rate" ? Draw.rate(one, info.bin_s, wide) : Draw.waits(one, wide)));
+    const drawn = plots(one);
     const saidOf = new Set(); // what a line means is said once
     const log = make("ol", { class: "log" }, ...one.lines.map(([at, words, what, , of], place) => {
       const kind = meant(one, place), meaning = saidOf.has(kind) ? undefined : (MEANINGS[one.title] || {})[kind];
@@ -206,13 +226,14 @@ function show() {
     }));
     const told = make("div", { class: "told", hidden: true },
       make("dl", { class: "figures" }, ...one.figures.flatMap(([name, value, unit]) => [make("dt", {}, name), make("dd", {}, `${figure(value)} ${unit}`.trim())])));
-    if (info.views.includes("stages")) told.append(Draw.stages(one, wide));
+    if (info.views.includes("stages")) told.append(Draw.stages(one, plotWidth()));
     if (info.views.includes("silence")) told.append(...silence(one));
-    told.append(asks(one, told));
+    const { asked, film } = asks(one);
+    told.append(asked);
     const right = make("div", { class: "plots" }, ...drawn.map(({ picture: one }) => one), ...(info.views.includes("waits") ? [Draw.key(one)] : []), told);
     place.append(make("section", { class: "cluster", "aria-label": one.title },
-      make("h3", {}, one.title), picture, right, ...(one.lines.length ? [make("details", { class: "logbox", open: innerWidth > 700 }, make("summary", {}, "What the servers notice"), log)] : [])));
-    return { run: one, picture, drawn, log, told, last: "" };
+      make("h3", {}, one.title), picture, right, film, ...(one.lines.length ? [make("details", { class: "logbox", open: innerWidth > 700 }, make("summary", {}, "What the servers notice"), log)] : [])));
+    return { run: one, picture, drawn, log, told, film, last: "" };
   });
   const list = document.getElementById("faults");
   if (list) list.textContent = lesson.faults.length ? `Set: ${[...lesson.faults].sort((a, b) => a.at_s - b.at_s).map((one) => `${one.node === "first" ? "n1" : one.node} ${BROKEN[one.what] || one.what} at ${seconds(one.at_s)}${one.until_s ? ` until ${seconds(one.until_s)}` : ""}`).join(", ")}.` : "No fault is set.";
@@ -278,7 +299,7 @@ function silence(run) {
 }
 
 // The longest time without a commit, explained by the engine; and the messages around its end.
-function asks(run, told) {
+function asks(run) {
   const box = make("div", { class: "asks" });
   const silent = run.figures.some(([name, value]) => /without a commit|commit nothing/.test(name) && value > 0.1);
   const because = make("div", { class: "because", hidden: true });
@@ -309,7 +330,7 @@ function asks(run, told) {
       } catch (error) { said(error.message); target.disabled = false; }
     } }, "See the messages"));
   }
-  return make("div", {}, box, because, film);
+  return { asked: make("div", {}, box, because), film };
 }
 
 // Around the end of the longest silence, or around a commit in the middle.
@@ -358,7 +379,7 @@ function move(at) {
       clip(shown, box, to, over);
     }
     for (const item of panel.log.children) item.hidden = +item.dataset.at > lesson.cursor + 1e-9;
-    panel.told.hidden = !over;
+    panel.told.hidden = panel.film.hidden = !over;
     const { states, cuts, key } = now(panel.run, lesson.cursor);
     if (key !== panel.last) {
       panel.last = key;
@@ -467,5 +488,5 @@ addEventListener("resize", () => {
   if (innerWidth === width) return;
   width = innerWidth;
   clearTimeout(resized);
-  resized = setTimeout(() => lesson.run && show(), 200);
+  resized = setTimeout(() => lesson.run && resize(), 200);
 });

@@ -68,7 +68,7 @@ class Film {
       const x = from[0] + way * dx - (aside * dy) / far, y = from[1] + way * dy + (aside * dx) / far;
       const style = kindLooks[messages.kind[i]];
       pen.globalAlpha = own && !own.has(i) ? 0.3 : 1;
-      pen.fillStyle = look.colour(style.colour);
+      pen.fillStyle = look.ofKind(style.colour);
       drawShape(pen, lost && share > 0.5 ? "cross" : style.shape, x, y, own && own.has(i) ? 7 : 5);
       pen.globalAlpha = 1;
     });
@@ -107,8 +107,9 @@ class Film {
     pen.textBaseline = "middle";
     pen.fillStyle = look.ink;
     if (!(band && band.kind === "down")) {
-      pen.font = `600 ${Math.max(11, Math.round(size * 0.55))}px ${look.font}`;
-      pen.fillText(open ? String(open) : "", x, y);
+      const wide = size > 20; // else there is no room for the word
+      pen.font = `600 ${wide ? 11 : Math.max(11, Math.round(size * 0.55))}px ${look.font}`;
+      pen.fillText(open ? `${open}${wide ? (open === 1 ? " waits" : " wait") : ""}` : "", x, y);
     }
     pen.font = `600 ${this.places.size > 6 ? 11 : 12}px ${look.font}`;
     const room = Math.max(50, Math.min(150, this.width / Math.max(2, this.places.size / 1.6) - 8));

@@ -3,6 +3,8 @@
 // Okabe and Ito's set for all kinds of colour vision, without its yellow.
 const PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
 const DARK_PALETTE = ["#4BA3DB", "#F0813A", "#2FC49B", "#E0A0C2", "#F0B429", "#8CCBF0"];
+// Kinds of messages are more: these come after the set.
+const MORE = ["#999933", "#882255", "#7B3FE4"], DARK_MORE = ["#C9C96B", "#D987AE", "#B496F5"];
 const GREY = "#6B7280";
 const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 const SHAPES = ["circle", "square", "diamond", "triangle", "down", "plus", "cross"];
@@ -25,6 +27,7 @@ class Look {
     this.faint = colour("--faint");
     this.paper = colour("--paper");
     this.palette = this.dark ? DARK_PALETTE : PALETTE;
+    this.kinds = [...this.palette, ...(this.dark ? DARK_MORE : MORE)];
     this.failed = this.dark ? "#FF9A66" : "#A33F00";
     this.grey = this.dark ? "#9CA3AF" : GREY;
     this.font = style.fontFamily || "sans-serif";
@@ -33,6 +36,10 @@ class Look {
 
   colour(place) {
     return place < 0 ? this.grey : this.palette[place % this.palette.length];
+  }
+
+  ofKind(place) {
+    return this.kinds[place % this.kinds.length];
   }
 
   stage(name) {
@@ -71,7 +78,7 @@ function looksOfKinds(messages) {
   order.sort((a, b) => messages.carries[b] - messages.carries[a] || a - b);
   const looks = [];
   order.forEach((kind, place) => {
-    looks[kind] = { colour: place % PALETTE.length, dash: DASHES[place % DASHES.length],
+    looks[kind] = { colour: place % (PALETTE.length + MORE.length), dash: DASHES[place % DASHES.length],
                     shape: SHAPES[place % SHAPES.length] };
   });
   return looks;

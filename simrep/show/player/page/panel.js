@@ -110,7 +110,7 @@ class Panel {
     button.setAttribute("aria-pressed", String(shown[place]));
     if (look) {
       this.swatch(element(button, "canvas", "swatch"), (pen) => {
-        pen.strokeStyle = pen.fillStyle = this.player.look.colour(look.colour);
+        pen.strokeStyle = pen.fillStyle = this.player.look.ofKind(look.colour);
         pen.setLineDash(look.dash);
         pen.lineWidth = 1.6;
         pen.beginPath();

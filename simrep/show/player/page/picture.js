@@ -218,7 +218,7 @@ class Picture {
     byKind.forEach((listed, kind) => {
       if (!listed.length || !this.player.kindShown[kind]) return;
       const style = kindLooks[kind];
-      pen.strokeStyle = pen.fillStyle = look.colour(style.colour);
+      pen.strokeStyle = pen.fillStyle = look.ofKind(style.colour);
       pen.setLineDash(count > 1500 ? [] : style.dash);
       pen.beginPath();
       for (const i of listed) {
@@ -338,7 +338,7 @@ class Picture {
     for (const i of new Set([...player.messagesOf(chosen), ...critical])) {
       const ends = this.ends(i, x);
       if (!ends || ends[2] < this.gutter || ends[0] > this.width) continue;
-      pen.strokeStyle = pen.fillStyle = critical.has(i) ? look.ink : look.colour(kindLooks[messages.kind[i]].colour);
+      pen.strokeStyle = pen.fillStyle = critical.has(i) ? look.ink : look.ofKind(kindLooks[messages.kind[i]].colour);
       pen.lineWidth = critical.has(i) ? 2.6 : 1.4;
       pen.setLineDash(critical.has(i) ? [] : kindLooks[messages.kind[i]].dash);
       const [x0, y0, x1, y1] = clipped(ends);
@@ -392,7 +392,7 @@ class Picture {
       if (!ends) return;
       const share = (at - messages.sent[i]) / (messages.gone[i] - messages.sent[i] || 1);
       const style = kindLooks[messages.kind[i]];
-      pen.fillStyle = look.colour(style.colour);
+      pen.fillStyle = look.ofKind(style.colour);
       drawShape(pen, style.shape, x, ends[1] + share * (ends[3] - ends[1]), 4);
     });
   }
