@@ -205,7 +205,7 @@ const Draw = (() => {
       "aria-label": names.map((name, place) => `${name}: ${states[place].words}`).join("; ") });
     for (let one = 0; one < names.length; one++) {
       for (let other = one + 1; other < names.length; other++) {
-        const broken = cuts.has(one) !== cuts.has(other) || states[one].kind === "down" || states[other].kind === "down";
+        const broken = cuts.has(one) || cuts.has(other) || states[one].kind === "down" || states[other].kind === "down";
         const [x1, y1] = places[one], [x2, y2] = places[other];
         picture.append(
           make("line", { x1, y1, x2, y2, class: broken ? "link broken" : "link" }),
