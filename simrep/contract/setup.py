@@ -65,24 +65,6 @@ def setup_of(scenario: Scenario) -> Setup:
     machine = cluster.machine.above(
         DEFAULT_MACHINE if pack is None else pack.machine.above(DEFAULT_MACHINE)
     )
-    if machine.core_queues and not machine.autogroup:
-        raise ScenarioError(
-            "cluster.machine.core_queues",
-            "is about a machine that is fair between programs",
-            "set autogroup = true, or remove it",
-        )
-    if machine.autogroup and machine.second_thread_gain:
-        raise ScenarioError(
-            "cluster.machine.second_thread_gain",
-            "is not simulated on a machine that is fair between programs",
-            "set autogroup = false, or remove it and let cores be the threads of the machine",
-        )
-    if machine.others and not machine.core_queues:
-        raise ScenarioError(
-            "cluster.machine.others",
-            "needs a machine with a queue for each core",
-            "set core_queues = true (and autogroup), or remove it",
-        )
     if machine.autogroup:
         machine = _busy_for_a_slice(cluster.machine, machine)
     rtt_ms = network.rtt_ms
@@ -120,6 +102,8 @@ def setup_of(scenario: Scenario) -> Setup:
         name: described[name].above(machine) if name in described else machine
         for name in dict.fromkeys(placement)
     }
+    for name, one in machines.items():
+        _check_sharing(name if name in described else "cluster.machine", one)
     faults = scenario.faults
     links = paths(network, nodes, rtt_ms, hosts=placement, faults=faults, relayed=relay_us > 0)
     check_faults(scenario, model, options, machines, links)
@@ -146,6 +130,28 @@ def setup_of(scenario: Scenario) -> Setup:
         node_costs=_node_costs(scenario, model, costs),
         node_options=_node_options(scenario, model, options),
     )
+
+
+def _check_sharing(where: str, machine: MachineTable) -> None:
+    """Refuse traits that say how cores are shared, and do not go together."""
+    if machine.core_queues and not machine.autogroup:
+        raise ScenarioError(
+            f"{where}.core_queues",
+            "is about a machine that is fair between programs",
+            "set autogroup = true, or remove it",
+        )
+    if machine.autogroup and machine.second_thread_gain:
+        raise ScenarioError(
+            f"{where}.second_thread_gain",
+            "is not simulated on a machine that is fair between programs",
+            "set autogroup = false, or remove it and let cores be the threads of the machine",
+        )
+    if machine.others and not machine.core_queues:
+        raise ScenarioError(
+            f"{where}.others",
+            "needs a machine with a queue for each core",
+            "set core_queues = true (and autogroup), or remove it",
+        )
 
 
 def _busy_for_a_slice(given: MachineTable, machine: MachineTable) -> MachineTable:

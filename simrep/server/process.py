@@ -192,7 +192,7 @@ class PacedHost(Host):
         visit.whole = whole = seconds <= self.slice_s
         if not whole:
             seconds = self.spin_s if seconds == inf else self.slice_s
-        stretch = self._stretch() if self._gain else 1.0
+        stretch = self._stretch() if self._gain and visit.seconds < inf else 1.0
         end_s = owner.pace.end(now, seconds * stretch)
         visit.cut = end_s > owner.stop_s
         if visit.cut:

@@ -69,3 +69,13 @@ def test_a_slowed_machine_keeps_its_second_threads() -> None:
 def test_a_machine_that_is_fair_between_programs_has_none() -> None:
     with pytest.raises(simrep.ScenarioError, match=r"second_thread_gain.*fair between programs"):
         _rate_tps(cores=2, autogroup=True, second_thread_gain=0.25)
+
+
+def test_no_machine_of_its_own_is_fair_between_programs_and_has_some() -> None:
+    scenario = {
+        "cluster": {"model": "galera", "machine": {"autogroup": True}},
+        "node": [{"name": "n2", "second_thread_gain": 0.25}],
+        "run": {"duration_s": 1},
+    }
+    with pytest.raises(simrep.ScenarioError, match=r"n2.*second_thread_gain"):
+        simrep.run(scenario)
