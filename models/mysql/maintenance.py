@@ -27,6 +27,7 @@ from simrep.modelling import (
     Copying,
     Operation,
     OperationWord,
+    Program,
 )
 
 from .ending_server import EndingServer
@@ -77,7 +78,7 @@ def copying_of(
         cluster.clock,
         cluster.hosts[node],
         cluster.data_disk(node),
-        CopyCosts(disk_byte_s, told.cpu_byte_s, told.least_byte_s, told.ratio),
+        CopyCosts(disk_byte_s, (Program(told.cpu_byte_s),), told.least_byte_s, told.ratio),
         stream,
         goes_on,
     )

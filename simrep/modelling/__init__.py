@@ -70,7 +70,7 @@ from simrep.kernel.watch import Holder
 from simrep.measure.histogram import Moments
 from simrep.measure.stations import Station
 from simrep.network.bulk import BulkStream
-from simrep.network.copying import CopyCosts, Copying
+from simrep.network.copying import CopyCosts, Copying, Program
 from simrep.network.direct import Coming, DirectMesh, Inbox
 from simrep.network.link import Link
 from simrep.network.mesh import Deliver, Mesh, MessageWork, TotalOrder
@@ -169,6 +169,7 @@ __all__ = [
     "ProblemsError",
     "Process",
     "ProcessExit",
+    "Program",
     "Quantity",
     "Question",
     "Ranges",
