@@ -7,7 +7,7 @@ import re
 from math import inf
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, model_validator
 
 from simrep.modelling import (
     Microseconds,
@@ -20,11 +20,13 @@ from simrep.modelling import (
     roles,
 )
 from simrep.models.galera.gcomm.suspicion import MembershipOptions
-from simrep.models.mysql.options import ClientCosts, PoolBytes, size_in_bytes
+from simrep.models.mysql.options import PoolBytes, size_in_bytes
+
+from .sst_costs import SstCosts
+from .sst_options import SstOptions
 
 __all__ = ["GaleraCosts", "GaleraOptions", "GaleraSession"]
 
-SstMethod = Literal["rsync", "mariabackup", "xtrabackup-v2", "clone"]
 FragmentUnit = Literal["bytes", "rows", "statements"]
 
 _ISO_SECONDS = re.compile(r"PT(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
@@ -72,7 +74,7 @@ _TIMERS = {
 }
 
 
-class GaleraOptions(BaseModel):
+class GaleraOptions(SstOptions):
     """Options in the server's and the provider's own spelling; defaults of Galera 4."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -329,12 +331,6 @@ class GaleraOptions(BaseModel):
         alias="gcs.sync_donor",
         description="a donor stops the cluster too when its receive queue is too long",
     )
-    sst_method: SstMethod = Field(
-        "rsync",
-        alias="wsrep_sst_method",
-        description="script that copies all data to a node that lacks it; with rsync the donor "
-        "stands still",
-    )
     sst_donor: str = Field(
         "",
         alias="wsrep_sst_donor",
@@ -377,6 +373,7 @@ class GaleraOptions(BaseModel):
     @model_validator(mode="after")
     def _known_to_this_version(self) -> Self:
         _check_streaming(self, self.fragment_size)
+        self.check_sst()
         if self.model_fields_set & _TIMERS:
             self.check_timers()
         return self
@@ -466,7 +463,7 @@ class GaleraSession(SessionTable):
         _check_streaming(options, self.fragment_size or 0)
 
 
-class GaleraCosts(ClientCosts):
+class GaleraCosts(SstCosts):
     """What things cost on a machine of the cluster: the content of a calibrated pack."""
 
     replicate_us: Annotated[Microseconds, prior.BUILD] = Field(
@@ -529,18 +526,6 @@ class GaleraCosts(ClientCosts):
     start_ms: Annotated[Milliseconds, prior.START] = Field(
         400.0, description="start of a server until it asks for its group"
     )
-    sst_script_ms: Annotated[Milliseconds, prior.SCRIPT] = Field(
-        400.0, description="a joiner's script until it can receive"
-    )
-    sst_bypass_ms: Annotated[Milliseconds, prior.SCRIPT] = Field(
-        400.0, description="a donor's script until it has found that there is nothing to copy"
-    )
     engine_start_ms: Annotated[Milliseconds, prior.ENGINE] = Field(
         1900.0, description="end of a joiner's script, and start of its storage engine"
-    )
-    sst_byte_ns: Annotated[Nanoseconds, prior.COPY] = Field(
-        4.0, description="to read a byte of the data, send and write it, if the network is faster"
-    )
-    sst_prepare_ms: Annotated[Milliseconds, prior.PREPARE] = Field(
-        5000.0, description="to make a state of a copy that was made without standing still"
     )

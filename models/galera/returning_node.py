@@ -19,14 +19,15 @@ from .flow_control import FlowControl, MemberFlowControl
 from .gcache import Gcache, KeepingCertifier
 from .group import GroupMember
 from .member_states import NOBODY, Grant, MemberState, MemberStates, Report, named_donors
-from .node import GaleraNode
 from .options import GaleraCosts, GaleraOptions
 from .own_actions import Answer, Desync
 from .recovery import Durability, Remains
+from .standing_node import StandingNode
 from .state_exchange import StateExchange
-from .state_transfer import IncrementalTransfer, TimedTransfer, TransferPlan, WholeTransfer
+from .state_transfer import IncrementalTransfer, TimedTransfer, TransferPlan
 from .stream_appliers import known_parts
 from .views import NodeViews
+from .whole_transfer import WholeTransfer
 from .writeset import Control, Kind, Ordered, StateRequest, ViewChange
 
 __all__ = ["ReturningNode"]
@@ -35,7 +36,7 @@ _KEPT = (Kind.WRITESET, Kind.LAST_COMMITTED)  # by who lacks the state before th
 _ASK_AGAIN_S = 1.0  # gcs: a request that no donor could be found for (-EAGAIN)
 
 
-class ReturningNode(GaleraNode):
+class ReturningNode(StandingNode):
     """See the module.
 
     References
@@ -55,7 +56,7 @@ class ReturningNode(GaleraNode):
         cluster = parts.cluster
         self._cluster = cluster
         self.data_disk: Callable[[], Fifo | None] = partial(cluster.data_disk, self.index)
-        self.plan = TransferPlan.of(options, costs, cluster.data_bytes)
+        self.plan = TransferPlan.of(options, costs, cluster.data_bytes, self.host.cores)
         self._sync_donor = options.sync_donor
         self.gcache = self.certifier.gcache = Gcache(options.gcache_bytes)
         self.states = MemberStates(
@@ -76,6 +77,7 @@ class ReturningNode(GaleraNode):
             self.clock, self._committed_up_to, options.flush_log_at_trx_commit
         )
         self._gcache_recover = options.gcache_recover
+        self._preloads = options.ordered_views  # Galera 4
         # What is set from outside: the other nodes, and who is told.
         self.peer: Callable[[int], ReturningNode] = self._nobody
         self.aborts: Callable[[], object] = self._ignore
@@ -103,10 +105,8 @@ class ReturningNode(GaleraNode):
         self._requests = 0  # to be out of flow control, and whoever waits for an answer
         self._asked: dict[int, Callable[[bool], object]] = {}
         self._desyncs = 0  # how often somebody has it
-        self._stands = self._stands_after = 0  # how many have it stand still, and from where on
         # Messages since it was asked to; of a node that asks, how many of them are in the state.
         self._given_since = self._contained = 0
-        self._waiting: list[tuple[Callable[[Ordered], None], Ordered]] | None = None
 
     @staticmethod
     def _nobody(_: int) -> ReturningNode:
@@ -210,17 +210,9 @@ class ReturningNode(GaleraNode):
         for number in self._asked:
             self.sender.control(Control(Kind.DESYNC, self.index, number))  # maybe that, too
 
-    def _certify_local(self, ordered: Ordered) -> None:
-        if self._waiting is None or ordered.seqno <= self._stands_after:
-            super()._certify_local(ordered)
-        else:
-            self._waiting.append((super()._certify_local, ordered))
-
-    def _certify_remote(self, ordered: Ordered) -> None:
-        if self._waiting is not None and ordered.seqno > self._stands_after:
-            self._waiting.append((self._certify_remote, ordered))
-        elif ordered.seqno > self._given:
-            super()._certify_remote(ordered)
+    def _certify_ordered(self, ordered: Ordered) -> None:
+        if ordered.seqno > self._given:
+            super()._certify_ordered(ordered)
         else:
             self._local_monitor.leave()
             if ordered.depends < 0:
@@ -459,6 +451,12 @@ class ReturningNode(GaleraNode):
                 self._idle_appliers -= 1
                 self.host.run(self._certification.cost(), self._fetch)
 
+    def written_since(self, contained: int) -> tuple[int, int]:
+        """See ``Recipient.written_since``."""
+        kept = self._kept[:contained]
+        sizes = [message.size_bytes for message in kept if message.kind == Kind.WRITESET]
+        return len(sizes), sum(sizes)
+
     def begin_from(self, state: NodeState, seconds: float, contained: int = 0) -> None:
         """See ``Recipient.begin_from``."""
         if self._knows(partial(self.begin_from, state, seconds, contained)):
@@ -474,6 +472,8 @@ class ReturningNode(GaleraNode):
         fates = self._cluster.fates
         if fates is not None:
             fates.adopted(self.index, self._donor)
+        if self._preloads:
+            self._note("joiner", (self._donor,), "IST")
         self._begin_after(state.position)
         self._adopt(state)
         self.host.run(self.writer.recover(state.streams), self._has_it, attempt)
@@ -551,25 +551,15 @@ class ReturningNode(GaleraNode):
         """See ``Donor.run``."""
         self.host.run(seconds, call, argument)
 
-    def stand_still(self, after: int = 0) -> None:
-        """See ``Donor.stand_still``; what comes up to ``after`` in the order is still certified."""
-        self._stands += 1
-        if self._waiting is None:
-            self._waiting = []
-            self._stands_after = after
+    def halt(self, call: Callable[[NodeState, int], object]) -> None:
+        """See ``Donor.halt``."""
+        self.stand_still(self.certifier.ordered)
+        self.state_now(call)
 
     def state_now(self, call: Callable[[NodeState, int], object]) -> None:
         """See ``Donor.state_now``."""
         contained = self._given_since
         self.certifier.copy(self.views.since, lambda state: call(state, contained))
-
-    def go_on(self) -> None:
-        """See ``Donor.go_on``."""
-        self._stands -= 1
-        if not self._stands:
-            waiting, self._waiting = self._waiting or [], None
-            for call, ordered in waiting:
-                call(ordered)
 
     # -- to be out of flow control -------------------------------------------------------------
 

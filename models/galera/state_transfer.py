@@ -3,21 +3,12 @@
 Incremental (IST): the writesets that the joiner has missed, from the donor's gcache, over a TCP
 connection of its own, as fast as the network takes them. The donor serves on and is back in the
 group at once; if the joiner's server has just started, when a script has told that it need do
-nothing (bypass).
-
-Whole (SST): a script copies the data. With rsync the donor stands still for all of it: it applies
-and commits nothing (``FLUSH TABLES WITH READ LOCK``). With the others it goes on; its queue still
-may grow without bound, as it sends no flow control.
-
-While a piece of it is sent, the next is read, from the disk that pages and fsyncs of the donor need
-as well, where that is told (``innodb_buffer_pool_size``, ``parallel_syncs``): as long as such a
-disk takes for the fast copy, whatever the method. What comes of a backup is the state at its end,
-what comes of a donor that stood still the one at the request: the joiner applies what follows.
+nothing (bypass). Whole (SST): a script copies the data (``whole_transfer``).
 
 Simplified: an incremental state is that at the place of the request in the order, where the
-product's is that of the view; the short lock at the end of a backup takes no time, nor do its
-scripts and what compresses its data take cores from the donor; the certification index is copied,
-where the product certifies the last of the writesets again.
+product's is that of the view; the certification index is copied in no time, where the product sends
+the last of the writesets and certifies them again. Galera 4 does so after a whole state as well,
+and logs it as an IST.
 
 References
 ----------
@@ -33,52 +24,45 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Protocol
 
-from simrep.modelling import BulkStream, Clock, Fifo
+from simrep.modelling import BulkStream, Clock, Fifo, Host
 
 from .certifier import NodeState
 from .options import GaleraCosts, GaleraOptions
+from .sst_script import SstScript
 from .writeset import Ordered, StateRequest, is_prepare
 
-__all__ = ["IncrementalTransfer", "TimedTransfer", "TransferPlan", "WholeTransfer"]
+__all__ = [
+    "Donation", "Donor", "IncrementalTransfer", "Recipient", "TimedTransfer", "TransferPlan",
+    "without_orphans",
+]  # fmt: skip
 
 _PIECE_BYTES = 1 << 16
-_MOST_PIECES = 1 << 12  # of a whole state
-_READ_BYTES = 1 << 20  # no request of a kernel to a disk is much larger (max_sectors_kb)
 _NOBODY = -1  # where a writeset comes from that its own origin gets from a donor
-
-# How much longer a method takes than a plain copy: rsync is "1.5-2 times faster" than xtrabackup.
-_SLOWNESS = {"rsync": 1.0, "clone": 1.0, "mariabackup": 1.75, "xtrabackup-v2": 1.75}
-_BLOCKS = frozenset({"rsync"})
 
 
 @dataclass(frozen=True, slots=True)
 class TransferPlan:
     """How states are transferred: times in seconds."""
 
-    data_bytes: float
-    byte_s: float  # of a whole state, to read, send and write it
-    blocks: bool  # whether the donor stands still
+    script: SstScript
     recover_s: float  # a killed server finds out its position
     start_s: float  # its process starts
     script_s: float  # the joiner's script gets ready
-    bypass_s: float  # the donor's script finds out that nothing is to be copied
+    bypass_s: float  # the donor's script finds out what there is to copy
     engine_s: float  # the joiner's script ends, and its storage engine starts
-    prepare_s: float  # it applies the log that came with a copy
 
     @staticmethod
-    def of(options: GaleraOptions, costs: GaleraCosts, data_bytes: float) -> TransferPlan:
-        """That of a server."""
-        method = options.sst_method
+    def of(
+        options: GaleraOptions, costs: GaleraCosts, data_bytes: float, cores: int
+    ) -> TransferPlan:
+        """That of a server on a machine with so many cores."""
         return TransferPlan(
-            data_bytes=data_bytes,
-            byte_s=costs.sst_byte_ns * 1e-9 * _SLOWNESS[method],
-            blocks=method in _BLOCKS,
+            script=SstScript.of(options, costs, data_bytes, cores),
             recover_s=costs.recover_ms * 1e-3,
             start_s=costs.start_ms * 1e-3,
             script_s=costs.sst_script_ms * 1e-3,
             bypass_s=costs.sst_bypass_ms * 1e-3,
             engine_s=costs.engine_start_ms * 1e-3,
-            prepare_s=costs.sst_prepare_ms * 1e-3 if method not in _BLOCKS else 0.0,
         )
 
 
@@ -86,6 +70,8 @@ class Recipient(Protocol):
     """A node that gets the state."""
 
     index: int
+    host: Host
+    data_disk: Callable[[], Fifo | None]
 
     def wants(self, request: StateRequest) -> bool:
         """Whether it still waits for what it has asked for."""
@@ -107,6 +93,10 @@ class Recipient(Protocol):
         """The donor's script tells that there is nothing to copy."""
         ...
 
+    def written_since(self, contained: int) -> tuple[int, int]:
+        """How many writesets are among so many messages after the request, and their bytes."""
+        ...
+
     def begin_from(self, state: NodeState, seconds: float, contained: int = 0) -> object:
         """A whole state has arrived, from which its server starts in so many seconds.
 
@@ -121,6 +111,7 @@ class Donor(Protocol):
     index: int
     alive: bool
     clock: Clock
+    host: Host
     byte_s: float
     data_disk: Callable[[], Fifo | None]  # that of its data, if anything else uses it meanwhile
 
@@ -136,8 +127,8 @@ class Donor(Protocol):
         """``call`` with its state, and how many messages after the request are in it."""
         ...
 
-    def stand_still(self) -> object:
-        """Certify nothing from now on, hence apply and commit nothing."""
+    def halt(self, call: Callable[[NodeState, int], object]) -> object:
+        """Certify nothing that is ordered from now on, and ``state_now``."""
         ...
 
     def go_on(self) -> object:
@@ -174,7 +165,7 @@ class Donation:
         self._donor = donor
         self._joiner = joiner
         self._request = request
-        self._state = _without_orphans(state)
+        self._state = without_orphans(state)
         self._plan = plan
         self._stream = stream
 
@@ -238,70 +229,6 @@ class IncrementalTransfer(Donation):
             self._joiner.take(missed)
 
 
-class WholeTransfer(Donation):
-    """All data, copied by a script."""
-
-    def begin(self) -> None:
-        """Wait until everything up to the state is committed."""
-        if self._plan.blocks:
-            self._donor.stand_still()
-        self._donor.when_applied(self._state.position, self._copy)
-
-    def _copy(self, _: None) -> None:
-        size_bytes = self._plan.data_bytes
-        self._piece = max(_PIECE_BYTES, int(size_bytes / _MOST_PIECES))
-        if self._donor.data_disk() is not None:  # others get in between
-            self._piece = _READ_BYTES
-        self._unread = self._underway = max(1, int(size_bytes / self._piece))
-        self._read(self._donor.clock.now)
-
-    def _read(self, left_s: float) -> None:
-        """Read the next piece; it is sent when the one before has left."""
-        if not self._goes_on:
-            self._end()
-        elif self._unread:
-            self._unread -= 1
-            disk, clock = self._donor.data_disk(), self._donor.clock
-            seconds = self._plan.byte_s * self._piece
-            read_s = clock.now + seconds if disk is None else disk.book(seconds)
-            clock.at(max(read_s, left_s), self._send, None)
-
-    def _send(self, _: None) -> None:
-        left_s = self._stream.send(self._piece, self._arrived, None)
-        if left_s < inf:
-            self._read(left_s)
-
-    def _arrived(self, _: None) -> None:
-        self._underway -= 1
-        if self._underway:
-            return
-        if self._plan.blocks or not self._goes_on:
-            self._hand_over(self._state, 0)
-        else:
-            self._donor.state_now(self._backed_up)
-
-    def _backed_up(self, state: NodeState, contained: int) -> None:
-        """The backup is that of a state, which its donor has yet to commit."""
-
-        def committed(_: None) -> None:
-            self._hand_over(_without_orphans(state), contained)
-
-        self._donor.when_applied(state.position, committed)
-
-    def _hand_over(self, state: NodeState, contained: int) -> None:
-        self._end()
-        if self._joiner.wants(self._request):
-            seconds = self._plan.prepare_s + self._plan.engine_s
-            self._joiner.begin_from(state, seconds, contained)
-
-    def _end(self) -> None:
-        """The script has ended, well or not."""
-        if self._donor.alive:
-            if self._plan.blocks:
-                self._donor.go_on()
-            self._donor.given()
-
-
 class TimedTransfer(Donation):
     """The state after a given time, whatever takes it."""
 
@@ -320,7 +247,7 @@ class TimedTransfer(Donation):
             self._joiner.begin_from(self._state, 0.0)
 
 
-def _without_orphans(state: NodeState) -> NodeState:
+def without_orphans(state: NodeState) -> NodeState:
     """Streams that are open, and whose origin is still there, or that are prepared."""
     streams = {
         stream: parts

@@ -203,6 +203,7 @@ class Copying:
             self._far[0].before = self._make_room
         self._waits = 0  # pieces that have left, and whose program waits for room
         self._over = False
+        self._paced_s = 0.0  # no piece before that
         if costs.in_turn:
             self._first.freed = self._read
         else:
@@ -236,7 +237,13 @@ class Copying:
         self._unread -= 1
         now = self._clock.now
         read_s = self._disk.book(self._piece * self._costs.disk_byte_s)
-        self._clock.at(max(read_s, now + self._piece * self._costs.least_byte_s), self._have, None)
+        gap_s = self._piece * self._costs.least_byte_s
+        if self._costs.in_turn:
+            read_s = max(read_s, self._paced_s)
+            self._paced_s = read_s + gap_s
+        else:
+            read_s = max(read_s, now + gap_s)
+        self._clock.at(read_s, self._have, None)
 
     def _have(self, _: None) -> None:
         self._first.offer()

@@ -19,7 +19,7 @@ from simrep.modelling.questions import (
     with_value,
 )
 from simrep.models.galera.options import GaleraCosts, GaleraOptions
-from simrep.models.galera.state_transfer import TransferPlan
+from simrep.models.galera.sst_script import SstScript
 
 from .gcache import gcache_lasts_s
 
@@ -65,23 +65,29 @@ def node_return(
     own, costs = setup.options, setup.costs
     assert isinstance(own, GaleraOptions)
     assert isinstance(costs, GaleraCosts)
-    plan = TransferPlan.of(own, costs, scenario.cluster.data_bytes)
+    name = returning_node(scenario, node)
+    host = setup.placement[scenario.node_names.index(name)]
+    cores = setup.machines[host].cores or 1
+    script = SstScript.of(own, costs, scenario.cluster.data_bytes, cores)
     asked = "" if _GCACHE in scenario.cluster.options else " (default)"
     written = f"{own.gcache_bytes / _MIB:,.4g}M"
     notes = [
         "A donor sets the oldest 128th of its gcache aside; a node that misses more gets all data."
     ]
-    if plan.blocks:
+    if script.blocks:
         notes.append("wsrep_sst_method = mariabackup does not stop the donor.")
     rules = ReturnRules(
         follows=ReturnWay(name="IST", how="IST", values=_from_gcache),
         copies=ReturnWay(
-            name=f"SST ({own.sst_method})",
+            name=f"SST ({script.name})",
             copies=True,
             how="SST",
             values=_from_data,
-            byte_s=plan.byte_s,
-            at_begin=plan.blocks,
+            byte_s=script.costs.byte_s,
+            at_begin=script.blocks,
+            ratio=script.costs.ratio,
+            cores_byte_s=script.cores,
+            prepares_s=partial(_prepares_s, script),
         ),
         kept=Kept(
             what=f"{_GCACHE} = {written}{asked}",
@@ -92,7 +98,6 @@ def node_return(
         size_of=_size_of,
         notes=tuple(notes),
     )
-    name = returning_node(scenario, node)
     return planned_return(scenario, rules, node=name, away_s=away_s, **options)
 
 
@@ -104,6 +109,11 @@ def _from_gcache(rate_tps: float, away_s: float) -> Mapping[str, object]:
 def _from_data(rate_tps: float, away_s: float) -> Mapping[str, object]:
     del rate_tps, away_s
     return {_GCACHE: 1}
+
+
+def _prepares_s(script: SstScript, writesets: float, size_bytes: float, data_bytes: float) -> float:
+    unpack_s = 0.0 if script.unpack is None else data_bytes * script.unpack.byte_s
+    return unpack_s + sum(script.prepares_s(writesets, size_bytes))
 
 
 def _size_of(counters: Mapping[str, Mapping[str, float]]) -> float:

@@ -95,11 +95,13 @@ class PlayedWay:
             found["starts"].append(one.started_s)
             found["joins"].append(one.asked_s - one.started_s)
             begin_s = one.asked_s
+            prepares_s = 0.0
             if self.way.copies:
                 more_s = (data_bytes - copied_bytes) * self.byte_s
                 found.setdefault("copies", []).append(one.copied_s - one.asked_s + more_s)
                 begin_s = one.copied_s
-            found.setdefault("prepares", []).append(one.ready_s - begin_s)
+                prepares_s = self._prepares_longer_s(one, more_s, (copied_bytes, data_bytes))
+            found.setdefault("prepares", []).append(one.ready_s - begin_s + prepares_s)
             applied_s = inf
             if one.net_tps > 0.0:
                 applied_s = self.lacks(one, copied_bytes, away_s, data_bytes) / one.net_tps
@@ -107,6 +109,20 @@ class PlayedWay:
             applied_s += 0.0 if isnan(tail_s) else max(0.0, tail_s)
             found.setdefault("applies", []).append(applied_s)
         return {name: tuple(seconds) for name, seconds in found.items()}
+
+    def _prepares_longer_s(
+        self, one: Returned, more_s: float, data_bytes: tuple[float, float]
+    ) -> float:
+        """What more is to be prepared if the copy takes so much longer: copied, and all data."""
+        prepares_s, rate_tps = self.way.prepares_s, one.missed_tps
+        if prepares_s is None or isnan(one.size_bytes):
+            return 0.0
+        simulated_s = one.copied_s - one.asked_s
+        few, many = rate_tps * simulated_s, rate_tps * (simulated_s + more_s)
+        copied_bytes, all_bytes = data_bytes
+        return prepares_s(many, many * one.size_bytes, all_bytes) - prepares_s(
+            few, few * one.size_bytes, copied_bytes
+        )
 
     def lacks(self, one: Returned, copied_bytes: float, away_s: float, data_bytes: float) -> float:
         """Transactions that the node lacks when it begins to apply."""

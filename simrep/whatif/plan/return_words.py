@@ -111,6 +111,14 @@ def notes_of(answer: Rejoin, rate_tps: float, size_bytes: float) -> tuple[str, .
             f"Its donor stands still for {time_of(seconds)}: the donor's clients wait in their "
             f"commits. Then the donor has {amount(behind * seconds)} {rules.thing} to apply."
         )
+    if played.way.cores_byte_s is not None and played.byte_s:
+        donor, node = (f"{each / played.byte_s:.1f}" for each in played.way.cores_byte_s)
+        sent = ""
+        if played.way.ratio > 1.0:
+            sent = f"{volume_of(answer.data_bytes / played.way.ratio)} are sent. "
+        notes.append(
+            f"{sent}The copy takes {donor} cores of the donor and {node} of {answer.node}."
+        )
     if answer.by == "hand" and answer.copies is None and not isnan(answer.by_hand_s):
         notes.append(
             "The copy is not simulated: its time follows from its bytes and --disk or the "

@@ -61,6 +61,14 @@ class ReturnWay:
         not that of its end.
     absence_s : float
         Of a copy: for how long the node has to be away in a simulation.
+    ratio : float
+        Of a copy: how many times fewer bytes are sent.
+    cores_byte_s : (float, float), optional
+        Of a copy: work of cores of donor and node for a byte of the data, in seconds.
+    prepares_s : callable, optional
+        Of a copy: ``prepares_s(transactions, size_bytes, data_bytes)``: how long it takes to make
+        a state of so many bytes of data, when so many transactions were committed meanwhile, of
+        so many bytes together, in seconds; but for what it takes in any case.
     """
 
     name: str
@@ -71,6 +79,9 @@ class ReturnWay:
     byte_s: float = 0.0
     at_begin: bool = False
     absence_s: float = 3.0
+    ratio: float = 1.0
+    cores_byte_s: tuple[float, float] | None = None
+    prepares_s: Callable[[float, float, float], float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
