@@ -553,8 +553,14 @@ class ReturningNode(StandingNode):
 
     def halt(self, call: Callable[[NodeState, int], object]) -> None:
         """See ``Donor.halt``."""
+        self._note("paused")
         self.stand_still(self.certifier.ordered)
         self.state_now(call)
+
+    def resume(self) -> None:
+        """See ``Donor.resume``."""
+        self._note("resumed")
+        self.go_on()
 
     def state_now(self, call: Callable[[NodeState, int], object]) -> None:
         """See ``Donor.state_now``."""

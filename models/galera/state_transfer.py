@@ -131,7 +131,7 @@ class Donor(Protocol):
         """Certify nothing that is ordered from now on, and ``state_now``."""
         ...
 
-    def go_on(self) -> object:
+    def resume(self) -> object:
         """Go on with what has waited."""
         ...
 

@@ -152,6 +152,6 @@ class WholeTransfer(Donation):
         """The script has ended, well or not."""
         if not self._ended and self._donor.alive:
             if self._stood_still:
-                self._donor.go_on()
+                self._donor.resume()
             self._donor.given()
         self._ended = True

@@ -280,11 +280,16 @@ class _Reading:
         assert attempts is not None, "there is a fault"
         writes = attempts.of(writes=True)
         gone_s = self._leave_s + min(_GONE_S, self._asked.away_s / 2.0)
+        stands = self._asked.way.at_begin
         parts = [
             ("before", 0.5, self._leave_s),
             ("away", gone_s, self._back_s),
             ("joins", self._back_s, asked_s),
-            ("copies", asked_s, copied_s),
+            (
+                "copies",
+                self._first(("paused",), asked_s, (donor,)) if stands else asked_s,
+                copied_s,
+            ),
             ("prepares", asked_s if isnan(copied_s) else copied_s, ready_s),
             ("applies", ready_s, ends_s),
         ]
