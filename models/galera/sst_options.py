@@ -99,8 +99,8 @@ class SstOptions(BaseModel):
             ("sst_use_memory", BACKUPS, "mariabackup and xtrabackup-v2"),
             ("sst_encrypt", _SCRIPTS, "rsync, mariabackup and xtrabackup-v2"),
         ):
-            if name in self.model_fields_set and method not in methods:
-                field = type(self).model_fields[name]
+            field = type(self).model_fields[name]
+            if getattr(self, name) != field.default and method not in methods:
                 raise ScenarioError(
                     _key(field),
                     f"the script of wsrep_sst_method = {method!r} does not read it",
@@ -126,7 +126,7 @@ class SstOptions(BaseModel):
                     f"{method} has no {self.sst_compress}",
                     f"it has {', '.join(_BUILT_IN[method])}",
                 )
-        elif "sst_compress_threads" in self.model_fields_set:
+        elif self.sst_compress_threads != 1:
             raise ScenarioError("sst.compress-threads", "only goes with sst.compress")
 
 
