@@ -9,6 +9,7 @@ from simrep.modelling import Change, Cluster, Operation, ScenarioError
 from simrep.models.galera.gcomm.membership import Membership
 from simrep.models.galera.gcomm.primary import PrimaryOptions
 
+from .altering_node import AlteringNode
 from .group import GroupMember
 from .options import GaleraOptions
 from .recovery import Remains
@@ -151,6 +152,12 @@ class Changes:
             self._fates.node_changes((node, False))
         self._end(node, "kill")
 
+    def _leave(self, node: int) -> None:
+        """A server leaves the group by itself."""
+        if self._fates is not None:
+            self._fates.node_changes((node, False))
+        self._end(node, "leave")
+
     def _begin(self, node: int, transfer_s: float | None) -> None:
         self._servers[node].silent = False  # its machine is there, and refuses connections
         later_s = 0.0
@@ -184,6 +191,8 @@ class Changes:
         node.aborts = partial(self._give_up, node.index)
         node.serves = server.serve
         node.views.told = server.see
+        if isinstance(node, AlteringNode):
+            node.leaves = partial(self._leave, node.index)
 
     def _node(self, index: int) -> ReturningNode:
         node = self._servers[index].node

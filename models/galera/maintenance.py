@@ -241,6 +241,8 @@ class _Backup(_Work):
 class _TableChange(_Work):
     """``ALTER TABLE`` and its like, which end by themselves."""
 
+    then: Callable[[], object] | None = None  # called when its node is synced again (RSU)
+
     def begin(self) -> None:
         """See ``_Work.begin``."""
         told = self._told
@@ -260,17 +262,16 @@ class _TableChange(_Work):
                     "an instant statement holds nobody up for long: leave method out",
                 )
         assert self._server.changes is not None
-        self._server.changes.begin(told)
+        self._server.changes.begin(told, self.then)
 
 
 _WORKS: Mapping[OperationWord, type[_Work]] = {
-    "ddl": _TableChange,
     "lock-tables": _TableLock,
     "flush-tables-with-read-lock": _ReadLock,
     "desync": _Desync,
     "backup": _Backup,
 }
-OPERATIONS: Final = frozenset(_WORKS)
+OPERATIONS: Final = frozenset({*_WORKS, "ddl"})
 """What is done here, by the words of a scenario."""
 
 
@@ -292,15 +293,31 @@ class Maintenance:
         site, told = self._site, operation.told
         for index in self._servers:
             self._listen(index)
+        if operation.what == "ddl":
+            self._change_tables(operation, 0)
+            return
         for index in operation.nodes:
-            server = self._servers[index]
-            if not (server.node.alive and server.serves):
-                site.note(index, "refused", f"{told.text}: it serves nobody")
-                continue
-            work = _WORKS[operation.what](site, server, told)
+            if self._serves(index, told):
+                work = _WORKS[operation.what](site, self._servers[index], told)
+                work.begin()
+                if told.end_s < inf:
+                    site.cluster.clock.at(told.end_s, work.over, None)
+
+    def _change_tables(self, operation: Operation, place: int) -> None:
+        """One node after the other; who is refused, or fails, is the last."""
+        index = operation.nodes[place]
+        if self._serves(index, operation.told):
+            work = _TableChange(self._site, self._servers[index], operation.told)
+            if place + 1 < len(operation.nodes):
+                work.then = partial(self._change_tables, operation, place + 1)
             work.begin()
-            if told.end_s < inf:
-                site.cluster.clock.at(told.end_s, work.over, None)
+
+    def _serves(self, index: int, told: Any) -> bool:
+        server = self._servers[index]
+        serves = server.node.alive and server.serves
+        if not serves:
+            self._site.note(index, "refused", f"{told.text}: it serves nobody")
+        return serves
 
     def _listen(self, index: int) -> None:
         """From now on, stops of flow control are told."""

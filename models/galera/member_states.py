@@ -108,6 +108,15 @@ class MemberStates:
         """The state of the member itself."""
         return self._states.get(self._me, MemberState.PRIMARY)
 
+    @property
+    def voters(self) -> list[int]:
+        """Members that have the state, and a say in what is right."""
+        return [
+            member
+            for member, state in self._states.items()
+            if state >= MemberState.DONOR and member not in self._arbitrators
+        ]
+
     def report(self, cached: int | None) -> Report:
         """What this member tells the others; ``cached`` is the first writeset in its gcache."""
         donor = self._donors.get(self._me)

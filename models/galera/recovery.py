@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from simrep.modelling import Clock
 
 from .gcache import Gcache
+from .schema_change import NewRows
 from .writeset import Ordered
 
 __all__ = ["Durability", "Remains"]
@@ -28,6 +29,8 @@ class Remains:
         Stored fragments of streaming transactions that had not ended.
     clean : bool
         Whether the server has shut down, so that it need not find out its position.
+    definitions : mapping
+        See ``AlteringNode.definitions``.
     """
 
     position: int = 0
@@ -35,6 +38,7 @@ class Remains:
     gcache: Gcache | None = None
     streams: Mapping[tuple[int, int], tuple[Ordered, ...]] = field(default_factory=dict)
     clean: bool = False
+    definitions: Mapping[str, NewRows] = field(default_factory=dict)
 
 
 class Durability:

@@ -77,7 +77,7 @@ class ReturningNode(StandingNode):
             self.clock, self._committed_up_to, options.flush_log_at_trx_commit
         )
         self._gcache_recover = options.gcache_recover
-        self._preloads = options.ordered_views  # Galera 4
+        self._is_galera_4 = options.ordered_views
         # What is set from outside: the other nodes, and who is told.
         self.peer: Callable[[int], ReturningNode] = self._nobody
         self.aborts: Callable[[], object] = self._ignore
@@ -472,7 +472,7 @@ class ReturningNode(StandingNode):
         fates = self._cluster.fates
         if fates is not None:
             fates.adopted(self.index, self._donor)
-        if self._preloads:
+        if self._is_galera_4:
             self._note("joiner", (self._donor,), "IST")
         self._begin_after(state.position)
         self._adopt(state)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from .writeset import LocalTransaction, Ordered, Part, Writeset, writeset_bytes
 
-__all__ = ["ChangedTable", "Phase", "SchemaChange"]
+__all__ = ["ChangedTable", "NewRows", "Phase", "SchemaChange"]
 
 _TEXT_BYTES: Final = 100
 _KEYS: Final = 2
@@ -39,6 +39,17 @@ class ChangedTable(NamedTuple):
         if writeset.part is not None and writeset.part.what == Part.ROLLBACK:
             return False
         return writeset.last_seen < self.seqno and self.concerns(writeset.local.transaction.kind)
+
+    def concerns(self, kind: str) -> bool:
+        """Whether transactions of a class use it."""
+        return self.classes is None or kind in self.classes
+
+
+class NewRows(NamedTuple):
+    """A table of one node that has other rows from a place of the order on (RSU)."""
+
+    seqno: int
+    classes: Collection[str] | None  # of transactions that use the table; None: all
 
     def concerns(self, kind: str) -> bool:
         """Whether transactions of a class use it."""

@@ -6,43 +6,39 @@ transaction of any table commits on the node meanwhile. Transactions of its clie
 table lose against it. Nodes end it each for itself; one that is slower falls behind the others, and
 its receive queue may stop the cluster. Non-blocking operations (NBO) hold the monitor only for the
 time of two changes of definitions. Between them they have the table, and every node works for
-itself; when the last has ended, all end. Rolling schema upgrade (RSU) takes a single node out of
-flow control and stops it; nothing is replicated.
+itself; when the last has ended, all end. A rolling schema upgrade (``rolling_upgrade``) replicates
+nothing.
 
 The work takes a core, and the disk beside it.
 
 Simplified: the table is taken at the begin and at the end, by brute force each time, as a metadata
 lock is; those who use it are known by their class, from the begin of a transaction on. Streaming
-transactions that other nodes have begun keep their rows. RSU waits until transactions that use
-the table have ended, and stops the node then: the product stops it first, and may wait for ever for
-one that wants to commit. If a node leaves during an NBO, the others end it as soon as they know.
+transactions that other nodes have begun keep their rows. If a node leaves during an NBO, the others
+end it as soon as they know.
 
 References
 ----------
 codership/galera 26.4 ``galera/src/replicator_smm.cpp``: ``to_isolation_begin``, ``wait_nbo_end``,
-``pause``; codership/wsrep-lib ``src/client_state.cpp``: ``begin_rsu``; MariaDB 11.8
-``sql/wsrep_mysqld.cc``: ``wsrep_TOI_begin``, ``wsrep_RSU_begin``, ``wsrep_handle_mdl_conflict``,
-``wsrep_wait_committing_connections_close``; PXC 8.0.25, non-blocking operations.
+``pause``; MariaDB 11.8 ``sql/wsrep_mysqld.cc``: ``wsrep_TOI_begin``, ``wsrep_handle_mdl_conflict``;
+PXC 8.0.25, non-blocking operations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from simrep.modelling import DdlTable, Event, Parts, Transaction
 
 from .altering_node import AlteringNode
 from .options import GaleraCosts
+from .rolling_upgrade import RollingUpgrade
 from .schema_change import Phase, SchemaChange
 from .table_locks import TableLock, TableLocks
 from .writeset import LocalTransaction, Ordered
 
 __all__ = ["TableChanges"]
-
-_LOOKS: Final = 50  # at who is committing, before RSU gives up: 5,000 us, every 100 us
-_LOOK_S: Final = 1e-4
 
 Done = Callable[[], object]
 
@@ -94,10 +90,10 @@ class TableChanges:
         node.executes = self._execute
         node.keeps_state = self._works
 
-    def begin(self, told: DdlTable) -> None:
-        """A client of this server issues a statement."""
+    def begin(self, told: DdlTable, then: Done | None = None) -> None:
+        """A client of this server issues a statement; ``then()`` when a node is synced again."""
         if told.method == "RSU":
-            _Rolling(self, told)
+            RollingUpgrade(self, told, then)
             return
         phase = Phase.BEGIN if told.method == "NBO" else Phase.WHOLE
         self._replicate(told, phase)
@@ -282,62 +278,6 @@ class _Both:
         self._left -= 1
         if not self._left:
             self._call()
-
-
-class _Rolling:
-    """A rolling schema upgrade of one node (RSU)."""
-
-    def __init__(self, changes: TableChanges, told: DdlTable) -> None:
-        self._changes, self._told = changes, told
-        self._node, self._clock = changes.node, changes.node.clock
-        self._looks = _LOOKS
-        self._lock = TableLock(True, told.classes)
-        self._node.desync(self._desynced)
-
-    def _desynced(self, may: bool) -> None:
-        if not may:
-            self._changes.note("ddl-fails", "it is not synced")
-        else:
-            self._look(None)
-
-    def _look(self, _: Any) -> None:
-        if not self._node.alive:
-            return
-        if not self._changes.committing():
-            self._changes.tables.lock(self._lock, self._changes.users(), self._has_table)
-        elif self._looks:
-            self._looks -= 1
-            self._clock.at(self._clock.now + _LOOK_S, self._look)
-        else:
-            self._changes.note("ddl-fails", "clients are committing (1213)")
-            self._node.resync()
-
-    def _has_table(self) -> None:
-        if self._node.alive:
-            position = self._node.certifier.ordered
-            self._node.stand_still(position)
-            self._node.apply_monitor.when_left(position, self._stands, None)
-
-    def _stands(self, _: Any) -> None:
-        if not self._node.alive:
-            return
-        changes, told = self._changes, self._told
-        changes.note("ddl-begins", told.text)
-        if told.kind != "copy":
-            changes.tables.unlock(self._lock)
-        else:
-            reading = TableLock(False, told.classes)
-            changes.tables.close(reading)
-            changes.tables.unlock(self._lock)
-            self._lock = reading
-        changes.work(told, self._changed)
-
-    def _changed(self) -> None:
-        self._changes.altered(self._told)
-        self._changes.note("ddl-answers", self._told.text)
-        self._changes.tables.unlock(self._lock)
-        self._node.go_on()
-        self._node.resync()
 
 
 def _transaction(node: int, told: DdlTable) -> Transaction:

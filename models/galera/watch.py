@@ -59,6 +59,7 @@ _CONTROLS = {
     Kind.JOIN: "joined",
     Kind.SYNC: "synced",
     Kind.DESYNC: "leaves flow control",
+    Kind.VOTE: "vote on a writeset",
 }
 _COMING_BACK = {Kind.REQUEST, Kind.JOIN, Kind.SYNC}
 

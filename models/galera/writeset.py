@@ -53,6 +53,7 @@ class Kind:
     JOIN: Final = 7
     SYNC: Final = 8
     DESYNC: Final = 9
+    VOTE: Final = 10
 
 
 class Control:

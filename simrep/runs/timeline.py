@@ -40,6 +40,8 @@ _SAID = {
     "ddl-begins": "{node} begins",
     "ddl-answers": "{node} answers the client of",
     "ddl-ends": "{node} has changed the table",
+    "apply-fails": "{node} cannot apply a writeset of {of}",
+    "inconsistent": "{node} is inconsistent, and leaves",
     "ddl-fails": "{node} does not change the table",
     "desynced": "{node} leaves flow control",
     "paused": "{node} stands still",
@@ -78,7 +80,16 @@ _SAID = {
 }
 _REPEATED = {"wave", "no-answer"}
 _HOW = dict.fromkeys(
-    ("aborted", "ddl-ends", "ddl-fails", "procedure-does", "procedure-stops"), ": {how}"
+    (
+        "aborted",
+        "apply-fails",
+        "inconsistent",
+        "ddl-ends",
+        "ddl-fails",
+        "procedure-does",
+        "procedure-stops",
+    ),
+    ": {how}",
 )
 _HOW |= dict.fromkeys(("refused", "locked", "ddl-begins", "ddl-answers"), " {how}")
 _HOW |= dict.fromkeys(("unlocked", "backup-ends"), "")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from simrep.errors import ScenarioError
 from simrep.scenario.operation import OperationTable, OperationWord
 from simrep.scenario.table import DataBytes, Name, TableRows
 
@@ -20,6 +21,11 @@ class DdlTable(OperationTable):
 
     node: Name | None = Field(
         None, description="node whose client issues it; default: the first with data"
+    )
+    nodes: tuple[Name, ...] | None = Field(
+        None,
+        description="of RSU: nodes that change it one after the other, each when the one before "
+        "is synced again",
     )
     kind: DdlKind = Field(
         "copy",
@@ -39,6 +45,37 @@ class DdlTable(OperationTable):
     method: Literal["TOI", "RSU", "NBO"] | None = Field(
         None, description="of Galera: wsrep_OSU_method; default: TOI"
     )
+    compatible: bool = Field(
+        True,
+        description="of RSU: rows written under one definition fit the other, as with a column "
+        "added at the end; false: a node that has changed the table and one that has not cannot "
+        "apply rows of each other",
+    )
+
+    @model_validator(mode="after")
+    def _only_rolling(self) -> Self:
+        if self.method != "RSU":
+            if self.nodes is not None:
+                raise ScenarioError(
+                    "nodes",
+                    "only goes with method = 'RSU': other statements are replicated",
+                    "node says who issues it",
+                )
+            if not self.compatible:
+                raise ScenarioError(
+                    "compatible",
+                    "only goes with method = 'RSU': in total order, and in a binary log, all "
+                    "rows come before the statement or after it",
+                    "in Group Replication with several primaries MySQL's manual forbids the "
+                    "statement: rows of other primaries may not fit, appliers stop with error "
+                    "1677, and their members leave; that is not simulated",
+                )
+        elif self.nodes is not None:
+            if self.node is not None:
+                raise ScenarioError("nodes", "and node are both given", "give one of them")
+            if not self.nodes or len(set(self.nodes)) < len(self.nodes):
+                raise ScenarioError("nodes", "must name at least one node, and none twice")
+        return self
 
     @property
     def what(self) -> OperationWord:
@@ -57,4 +94,6 @@ class DdlTable(OperationTable):
 
     def on(self, names: Sequence[str], arbitrators: Sequence[str] = ()) -> tuple[str, ...]:
         """See ``OperationTable.on``."""
+        if self.nodes is not None:
+            return self.nodes
         return super().on(names, arbitrators) if self.node is None else (self.node,)
