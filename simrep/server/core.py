@@ -11,12 +11,14 @@ from simrep.kernel.happening import Happening
 from simrep.server.host import Visit
 from simrep.server.shared import Program, SharedHost
 
-__all__ = ["REMEMBERED", "Core", "CoreProgram", "Part", "SpinEnd", "SpinTurn", "Turn"]
+__all__ = ["TICK_S", "Core", "CoreProgram", "Part", "SpinEnd", "SpinTurn", "Turn"]
 
 _AVERAGED_S: Final = 32e-3 / 0.6931471805599453  # half of the average is 32 ms old (PELT)
-_LEAST: Final = 2.0 / 1024.0  # weight of a program on a core (MIN_SHARES)
-_TICK_S: Final = 4e-3  # 1/HZ
-REMEMBERED: Final = 16  # places of threads, of each program
+_LEAST: Final = 2.0 / 1048576.0  # weight of a program on a core (MIN_SHARES)
+_COUNTED: Final = 1.0 / 1024.0  # threads elsewhere are counted in such steps (tg->load_avg)
+TICK_S: Final = 4e-3  # 1/HZ
+_ROUNDED_S: Final = 1e-12
+_SOON_S: Final = 1e-7  # the least time until it is asked again whose turn it is
 
 
 class Part:
@@ -43,13 +45,29 @@ class Part:
     deadline_s : float
         By the same measure, when it has used what it asked for: a slice.
     protected_s : float
-        Until then no other one takes the core from it.
+        Until then no other one takes the core from it, while it has not used more than its share.
+    queued : bool
+        Whether it takes part in the division of the core.
+    delayed : bool
+        Whether it does so although none of its threads can run: it has used more than its share,
+        and stays until the others have caught up (DELAY_DEQUEUE).
+
+    Notes
+    -----
+    A program weighs on a core by how many of its threads are there, and is weighed anew whenever
+    one of them falls asleep or wakes. From Linux 6.13 to 6.18.44 this changes what the program that
+    has the core is ahead or behind, V - v: it is placed as if it came from outside, whereas the
+    mean V of all still counts it. With its weight w, and W of all with it, the difference grows by
+    (W + w) / W each time, up to a slice and a tick. So a program some of whose threads wake often,
+    while another one keeps the core busy, keeps the core from all others (``reweight_entity`` and
+    ``place_entity``; commit 6d71a9c61604, reverted in 6.18.45 and 7.0). The protection of a turn
+    ends there, because ``vprot`` and ``vlag`` are one field in these versions.
     """
 
     __slots__ = (
-        "_averaged_s", "_counted", "_fixed", "_lag_s", "_slept", "core", "deadline_s", "load",
-        "program", "protected_s", "ready", "runnable", "spent", "virtual_s", "waiting", "weight",
-        "yielding",
+        "_averaged_s", "_counted", "_fixed", "_lag_s", "core", "deadline_s", "delayed", "load",
+        "program", "protected_s", "queued", "ready", "runnable", "spent", "virtual_s", "waiting",
+        "weight", "yielding",
     )  # fmt: skip
 
     def __init__(self, program: CoreProgram, core: Core, weight: float | None = None) -> None:
@@ -68,74 +86,113 @@ class Part:
         self.virtual_s = 0.0
         self.deadline_s = 0.0
         self.protected_s = -inf
-        self._lag_s = 0.0  # what it was behind when it fell asleep, in seconds
-        self._slept = 1.0  # its weight then
+        self._lag_s = 0.0  # what it was behind when it fell asleep, in seconds of use
+        self.queued = False
+        self.delayed = False
 
-    def count(self, change: int, now: float) -> None:
+    def load_at(self, now: float) -> float:
+        """How many of its threads could run on the core of late (PELT)."""
+        there = 1 if self.delayed and self._fixed else self.runnable
+        return there + (self.load - there) * exp((self._averaged_s - now) / _AVERAGED_S)
+
+    def count(self, change: int, now: float, slice_s: float) -> None:
         """So many threads more can run on the core."""
-        runnable = self.runnable
-        self.load = runnable + (self.load - runnable) * exp((self._averaged_s - now) / _AVERAGED_S)
+        self.load = self.load_at(now)
         self._averaged_s = now
-        self.runnable = runnable = runnable + change
-        if self._fixed:
-            return
-        load = self.load
-        if load < runnable:
-            load = float(runnable)
-        total = load
+        self.runnable += change
+        if not self._fixed:
+            if self.runnable or not self.queued:
+                self._weigh(now, slice_s)
+            counted = self.weight * min(self.load, 1.0)
+            self.core.load += counted - self._counted
+            self._counted = counted
+
+    def _weigh(self, now: float, slice_s: float) -> None:
+        """By its share of the program's threads (``calc_group_shares``, ``reweight_entity``)."""
+        own = max(self.load, float(self.runnable))
+        elsewhere = 0.0
         for part in self.program.parts:
             if part is not self:
-                there = part.runnable
-                total += there + (part.load - there) * exp((part._averaged_s - now) / _AVERAGED_S)
-        if total > 0.0:
-            self._weigh(max(load / total, _LEAST))
-        counted = self.weight * min(self.load, 1.0)
-        self.core.load += counted - self._counted
-        self._counted = counted
-
-    def _weigh(self, weight: float) -> None:
-        """Another weight: what it is ahead or behind in seconds stays (``reweight_entity``)."""
+                elsewhere += part.load_at(now)
+        if elsewhere < _COUNTED:
+            elsewhere = 0.0
+        total = own + elsewhere
+        weight = max(own / total, _LEAST) if total > 0.0 else 1.0
         before = self.weight
-        if self.runnable > 1 or (self.runnable == 1 and self in self.core.queued):
-            if 0.97 < weight / before < 1.03:
-                return
-            average_s, _ = self.core.average()
-            scale = before / weight
-            virtual_s = self.virtual_s
-            self.virtual_s = average_s + (virtual_s - average_s) * scale
-            self.deadline_s = self.virtual_s + (self.deadline_s - virtual_s) * scale
-            self.protected_s = self.virtual_s + (self.protected_s - virtual_s) * scale
-        self.weight = weight
+        if -1e-6 < weight - before < 1e-6:
+            return
+        core = self.core
+        if not self.queued or len(core.queued) == 1:
+            if self.queued:
+                self.deadline_s = (
+                    self.virtual_s + (self.deadline_s - self.virtual_s) * before / weight
+                )
+            self.weight = weight
+            return
+        average_s, total = core.average()
+        most_s = slice_s + TICK_S
+        lag_s = (average_s - self.virtual_s) * before
+        lag_s = min(max(lag_s, -most_s), most_s) / weight
+        left_s = (self.deadline_s - self.virtual_s) * before / weight
+        if core.part is self:
+            self.weight = weight
+            average_s, total = core.average()
+            self.protected_s = -inf
+        else:
+            average_s = (average_s * total - self.virtual_s * before) / (total - before)
+            total -= before
+            self.weight = weight
+        self.virtual_s = average_s - lag_s * (total + weight) / total
+        self.deadline_s = self.virtual_s + left_s
 
     def enter(self, slice_s: float) -> None:
-        """Its first thread can run (``place_entity``)."""
+        """Its first thread can run (``place_entity``, ``requeue_delayed_entity``)."""
         core = self.core
-        queued = core.queued
         weight = self.weight
-        if queued:
+        if self.delayed:
+            self.delayed = False
             average_s, total = core.average()
-            if self._lag_s > 0.0:
-                self.virtual_s = average_s - self._lag_s / weight * (total + weight) / total
-            elif self.virtual_s > average_s:  # it still waits for what it used too much
-                self.virtual_s = average_s + (self.virtual_s - average_s) * self._slept / weight
-            else:
-                self.virtual_s = average_s
+            if self.virtual_s >= average_s:
+                return
+            if total > weight:
+                average_s = (average_s * total - self.virtual_s * weight) / (total - weight)
+            self.virtual_s = average_s
         else:
             self.virtual_s = core.zero_s
+            if core.queued:
+                average_s, total = core.average()
+                self.virtual_s = average_s - self._lag_s / weight * (total + weight) / total
+            core.queued.append(self)
+            self.queued = True
         self.deadline_s = self.virtual_s + slice_s / weight
         self.protected_s = -inf
-        queued.append(self)
 
-    def sleep(self, slice_s: float) -> None:
-        """None of its threads can run (``update_entity_lag``)."""
+    def sleep(self, now: float, slice_s: float) -> None:
+        """None of its threads can run (``dequeue_entity``)."""
         core = self.core
-        average_s, _ = core.average()
-        core.queued.remove(self)
-        core.zero_s = average_s
-        self._lag_s = min((average_s - self.virtual_s) * self.weight, max(2.0 * slice_s, _TICK_S))
-        self._slept = self.weight
         if core.part is self:
             core.part = None
+        average_s, _ = core.average()
+        if self.virtual_s > average_s + _ROUNDED_S:
+            self.delayed = True
+            return
+        self._lag_s = min((average_s - self.virtual_s) * self.weight, slice_s + TICK_S)
+        self._leave(average_s)
+        if not self._fixed:
+            self._weigh(now, slice_s)
+
+    def end_delay(self, now: float) -> None:
+        """The others have caught up (DELAY_ZERO)."""
+        self.load = self.load_at(now)
+        self._averaged_s = now
+        self.delayed = False
+        self._lag_s = 0.0
+        self._leave(self.core.average()[0])
+
+    def _leave(self, average_s: float) -> None:
+        self.queued = False
+        self.core.queued.remove(self)
+        self.core.zero_s = average_s
 
     def renew(self, slice_s: float) -> None:
         """It asks for a further slice if it has used one (``update_deadline``)."""
@@ -153,22 +210,35 @@ class Core:
     part : Part or None
         Whose turn it is.
     queued : list
-        Parts of which a thread can run.
+        Parts that take part in the division of the core.
     waiting : int
         Threads that wait for this core.
+    asked : bool
+        Whether a thread that has woken takes the core when the work at hand is done.
+    balanced_s, balances_s : float
+        When it next looks whether another core is busier, and how long it waits from then.
+    kicked_s : float
+        When it may next tell an idle core that it has too much to do.
     load : float
         Weights of all parts.
     zero_s : float
         Where the accounts of the parts begin when none of them had a thread that can run.
     """
 
-    __slots__ = ("load", "part", "place", "queued", "turn", "waiting", "zero_s")
+    __slots__ = (
+        "asked", "balanced_s", "balances_s", "kicked_s", "load", "part", "place", "queued", "turn",
+        "waiting", "zero_s",
+    )  # fmt: skip
 
     def __init__(self, place: int) -> None:
         self.place = place
         self.turn: Any = None
         self.part: Part | None = None
         self.queued: list[Part] = []
+        self.asked = False
+        self.balances_s = 0.0
+        self.balanced_s = 0.0
+        self.kicked_s = 0.0
         self.waiting = 0
         self.load = 0.0
         self.zero_s = 0.0
@@ -182,29 +252,59 @@ class Core:
             sum_s += weight * part.virtual_s
         return sum_s / total, total
 
-    def next_part(self) -> Part:
-        """Whose turn it is next, of those who wait (``pick_eevdf``)."""
-        queued: Sequence[Part] = self.queued
-        if len(queued) == 1:
-            return queued[0]
-        average_s, _ = self.average()
-        average_s += 1e-12
-        best: Part | None = None
-        soonest_s = inf
-        first: Part | None = None
-        least_s = inf
-        for part in queued:
-            if part.waiting:
-                if part.virtual_s <= average_s:
-                    if part.deadline_s < soonest_s:
-                        best = part
-                        soonest_s = part.deadline_s
-                elif part.virtual_s < least_s:
-                    first = part
-                    least_s = part.virtual_s
-        chosen = first if best is None else best
-        assert chosen is not None
-        return chosen
+    def eligible(self, part: Part) -> bool:
+        """Whether it has not used more than its share."""
+        return part.virtual_s <= self.average()[0] + _ROUNDED_S
+
+    def holds(self, part: Part) -> bool:
+        """Whether no other one may take the core from it now (RUN_TO_PARITY)."""
+        return part.virtual_s < part.protected_s and self.eligible(part)
+
+    def next_part(self, now: float, running: Part | None = None) -> Part:
+        """Whose turn it is next, of those who wait and the one that has it (``pick_eevdf``)."""
+        while True:
+            average_s = self.average()[0] + _ROUNDED_S
+            best: Part | None = None
+            soonest_s = inf
+            first: Part | None = None
+            least_s = inf
+            for part in self.queued:
+                if part.waiting or part.delayed or part is running:
+                    if part.virtual_s <= average_s:
+                        sooner_s = soonest_s - part.deadline_s
+                        if sooner_s > _ROUNDED_S or (sooner_s > -_ROUNDED_S and best is self.part):
+                            best = part
+                            soonest_s = part.deadline_s
+                    elif part.virtual_s < least_s and not part.delayed:
+                        first = part
+                        least_s = part.virtual_s
+            chosen = first if best is None else best
+            assert chosen is not None
+            if not chosen.delayed:
+                return chosen
+            chosen.end_delay(now)
+
+    def unchanged_s(self, part: Part) -> float:
+        """So long the part that has the core keeps it, whatever ``next_part`` says then."""
+        average_s, total = self.average()
+        weight = part.weight
+        behind_s = average_s - part.virtual_s
+        left_s = (part.deadline_s - part.virtual_s) * weight
+        if part.virtual_s < part.protected_s:
+            left_s = min(left_s, (part.protected_s - part.virtual_s) * weight)
+        else:  # one that has used too much may be next as soon as the mean has reached it
+            for other in self.queued:
+                if other is not part and other.virtual_s > average_s:
+                    left_s = min(left_s, (other.virtual_s - average_s) * total)
+        if behind_s >= 0.0 and total > weight:
+            left_s = min(left_s, behind_s * weight * total / (total - weight))
+        return max(left_s, 0.0) + _SOON_S
+
+    def rest(self, now: float) -> None:
+        """Nobody wants it."""
+        self.turn = None
+        for part in list(self.queued):
+            part.end_delay(now)
 
 
 class CoreProgram(Program):
@@ -223,29 +323,27 @@ class CoreProgram(Program):
     ----------
     parts : list of Part
         What it has on each core.
-    before : list of Core
-        Where the last threads of it were that fell asleep.
-    last : int
-        The place of the last of them.
+    asleep : list of (Core, float)
+        Where its sleeping threads fell asleep, and when.
     """
 
-    __slots__ = ("before", "last", "parts")
+    __slots__ = ("asleep", "parts")
 
     def __init__(
         self, machine: SharedHost, cores: Sequence[Core], weight: float | None = None
     ) -> None:
         super().__init__(machine)
         self.parts = [Part(self, core, weight) for core in cores]
-        self.before = [cores[number % len(cores)] for number in range(REMEMBERED)]
-        self.last = 0
+        self.asleep: list[tuple[Core, float]] = []
 
 
 class Turn(Visit):
     """A visit that knows whose it is, and on which core."""
 
-    __slots__ = ("core", "program")
+    __slots__ = ("core", "program", "ran_s")
     program: CoreProgram
     core: Core
+    ran_s: float  # when it last used a core
 
     def happen(self) -> None:
         """See ``Happening.happen``."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
-from simrep.server.core import REMEMBERED, Core, CoreProgram, Part, SpinEnd, SpinTurn, Turn
+from simrep.server.core import TICK_S, Core, CoreProgram, Part, SpinEnd, SpinTurn, Turn
 from simrep.server.host import Call, Spin
 from simrep.server.shared import SharedHost
 from simrep.server.storage import FlushQueue
@@ -15,6 +15,8 @@ from simrep.server.storage import FlushQueue
 __all__ = ["CoreHost"]
 
 _KERNEL_WEIGHT: Final = 88761.0 / 1024.0  # of a thread with nice -20, beside that of a program
+_BALANCED_S: Final = 32e-3  # busy_factor times as many milliseconds as there are cores
+_UNEQUAL: Final = 1.17  # imbalance_pct
 _HOT_S: Final = 5e-4  # what has used a core so lately stays on it (sysctl_sched_migration_cost)
 
 
@@ -22,18 +24,19 @@ class CoreHost(SharedHost):
     """k cores that are divided between programs, and within a program between its threads.
 
     Each core has a queue and an account of its own. A program weighs on a core by how many of
-    its threads are there. Its turn lasts for a slice; then comes, of those that have not used more
-    than their share, the one whose slice would be over first. Which thread of a program comes is
-    open: they have slept for different times, so that any of them may be the one that has used
-    least; those that have used a slice come last.
+    its threads are there (``Part``). Its turn lasts for a slice at most, and only while it has not
+    used more than its share; then comes, of those that have not, the one whose slice would be over
+    first. Which thread of a program comes is open: they have slept for different times, so that
+    any of them may be the one that has used least; those that have used a slice come last.
 
-    A thread that is woken goes to a core that is idle; if none is, to the one on which it was
-    before, which is not known and drawn, unless that of its waker has less to do. A core that has
-    nothing to do takes a thread that waits for another one.
+    A thread wakes on the core where it fell asleep, whatever that does meanwhile. A core that has
+    nothing to do takes a thread that waits for another one and has not used it for half a
+    millisecond; a busy core does so now and then if the other one is busier. A thread of the
+    kernel runs where it was asked for.
 
     A thread that waits busily (``spin``) asks again and again, and yields its core each time: any
     thread of its own program that waits for this core has it at once, one of another program when
-    the turn is over. So there is no ``spin_s`` of its own here.
+    it is its turn. So there is no ``spin_s`` of its own here.
 
     Parameters
     ----------
@@ -47,11 +50,17 @@ class CoreHost(SharedHost):
     Linux makes a group of all threads of a session (autogroup) or of a container (cgroup), and is
     fair between groups first, then between the threads of each: EEVDF on each core between the
     groups that are there (``pick_eevdf``), with the weight of a group divided by its load on each
-    core (``calc_group_shares``). A turn is not cut short (RUN_TO_PARITY). A thread that falls
-    asleep leaves the core to its group (``set_next_buddy`` in ``dequeue_entities``).
-    ``sched_yield`` puts a thread behind those of its own group, and its group remains where it is
-    (``yield_task_fair``). Simplified: a thread keeps no account of its own; a turn ends with the
-    work at hand, not amid it; no balance between busy cores but where threads are woken.
+    core (``calc_group_shares``). A turn is not cut short before its slice is over
+    (RUN_TO_PARITY), but for a group that has used more than its share or has been weighed anew. A
+    thread that falls asleep leaves the core to its group (``set_next_buddy`` in
+    ``dequeue_entities``). ``sched_yield`` puts a thread behind those of its own group, and its
+    group remains where it is (``yield_task_fair``).
+
+    That threads wake where they slept is measured: 99 % did of 170 000 wake-ups of three MySQL
+    servers on two cores with 4 to 32 clients and of 300 000 of three Galera servers, 96 % with one
+    client; of those whose core was busy while the other one was idle, 96 % (MySQL) and 98 %
+    (Galera). So neither ``wake_affine`` nor ``select_idle_sibling`` is simulated. Simplified: a
+    thread keeps no account of its own; a turn ends with the work at hand, not amid it.
 
     References
     ----------
@@ -104,11 +113,9 @@ class CoreHost(SharedHost):
     def start_work(self, program: Any, seconds: float, call: Call, argument: Any) -> None:
         """Work of a program: ``run``."""
         self.visits += 1
-        if self._idle:
-            seconds += self.wakeup_s
-            if not seconds > 0.0:
-                call(argument)
-                return
+        if self._idle and not seconds + self.wakeup_s > 0.0:
+            call(argument)
+            return
         turn = Turn(self, seconds, call, argument)
         turn.program = program
         self._place(turn)
@@ -143,41 +150,75 @@ class CoreHost(SharedHost):
     def _place(self, turn: Turn) -> None:
         """Work that wants a core, now or when it is its turn."""
         now = self.clock._now
-        waker = self._waker
-        bound = turn.program is self._kernel and waker is not None
-        if self._idle and not bound:
-            for core in self._cores:
-                if core.turn is None:
-                    self._idle -= 1
-                    part = turn.program.parts[core.place]
-                    self._enter(part, now)
-                    self._give(core, part, turn)
-                    return
-        core = turn.program.before[int(self._chance() * REMEMBERED)]
-        if waker is not None and (bound or waker.load < core.load):
-            core = waker
-        turn.core = core
-        turn.since = now
+        if turn.program is self._kernel and self._waker is not None:
+            core = self._waker
+            turn.ran_s = -inf
+        else:
+            core = self._where_slept(turn)
+        if core.turn is None:
+            turn.seconds += self.wakeup_s
+            self._idle -= 1
+            part = turn.program.parts[core.place]
+            self._enter(part, now)
+            self._give(core, part, turn)
+            return
         holder = core.turn
         waited_on = holder.seconds == inf and type(holder) is SpinTurn
         if waited_on:
             self._charge(holder)
         part = turn.program.parts[core.place]
         self._enter(part, now)
+        self._line_up(turn, core, part)
+        if self._idle:
+            if now >= core.kicked_s:
+                self._kick(core, now)
+        elif now >= core.balanced_s:
+            self._balance(core, now)
+        if waited_on:
+            self._review(holder)
+        elif not core.asked:
+            own: Any = core.part
+            if part is not own and not core.holds(own):
+                core.asked = core.next_part(now, own) is part
+
+    def _line_up(self, turn: Turn, core: Core, part: Part) -> None:
+        turn.core = core
+        turn.since = self.clock._now
         if turn.seconds == inf:
             part.yielding.append(turn)  # type: ignore[arg-type]
         else:
             part.ready.append(turn)
         part.waiting += 1
         core.waiting += 1
-        if waited_on:
-            self._ask(holder, part)
+
+    def _where_slept(self, turn: Turn) -> Core:
+        """Which of the program's sleeping threads it is, by the core on which that fell asleep."""
+        asleep = turn.program.asleep
+        if not asleep:  # a new one
+            turn.ran_s = -inf
+            return min(self._cores, key=_busy)
+        place = int(self._chance() * len(asleep))
+        core, turn.ran_s = asleep[place]
+        asleep[place] = asleep[-1]
+        asleep.pop()
+        return core
+
+    def _load(self, core: Core, now: float) -> float:
+        """What it has had to do of late, in threads."""
+        part: Part = self._kernel.parts[core.place]
+        return core.load + part.weight * part.load_at(now)
 
     def _enter(self, part: Part, now: float) -> None:
         """One more thread of a program wants this core."""
-        part.count(1, now)
+        part.count(1, now, self.slice_s)
         if part.runnable == 1:
             part.enter(self.slice_s)
+
+    def _exit(self, part: Part, now: float) -> None:
+        """One thread of a program less wants this core."""
+        part.count(-1, now, self.slice_s)
+        if not part.runnable:
+            part.sleep(now, self.slice_s)
 
     def _give(self, core: Core, part: Part, turn: Turn) -> None:
         """The core is for this thread."""
@@ -185,6 +226,7 @@ class CoreHost(SharedHost):
             core.part = part
             part.renew(self.slice_s)
             part.protected_s = part.deadline_s
+        core.asked = False
         turn.core = core
         turn.used = 0.0
         core.turn = turn
@@ -213,13 +255,12 @@ class CoreHost(SharedHost):
         """For the visit: it goes on, and others wait for its core."""
         core = turn.core
         part: Any = core.part
-        if part.virtual_s < part.deadline_s:
-            if turn.used < self.slice_s or not (part.ready or part.spent):
-                self._start(turn)
-                return
-        else:
-            part.count(0, self.clock._now)
+        if part.virtual_s >= part.deadline_s:
+            part.count(0, self.clock._now, self.slice_s)
             part.renew(self.slice_s)
+        elif not core.asked and (turn.used < self.slice_s or not (part.ready or part.spent)):
+            self._start(turn)
+            return
         self._put_back(turn, part, spent=turn.used >= self.slice_s)
         self._hand_on(core)
 
@@ -230,12 +271,12 @@ class CoreHost(SharedHost):
             self._start(turn)
             return
         part: Any = core.part
-        part.count(0, self.clock._now)
+        part.count(0, self.clock._now, self.slice_s)
         self._put_back(turn, part, spent=True)
         self._hand_on(core)
 
     def _put_back(self, turn: Turn, part: Part, *, spent: bool) -> None:
-        turn.since = self.clock._now
+        turn.since = turn.ran_s = self.clock._now
         if spent:
             part.spent.append(turn)
         else:
@@ -246,26 +287,27 @@ class CoreHost(SharedHost):
     def fall_asleep(self, turn: Turn) -> None:
         """For the visit: its thread sleeps, and its core is free."""
         core = turn.core
+        now = self.clock._now
+        turn.program.asleep.append((core, now))
         part: Any = core.part
-        part.count(-1, self.clock._now)
-        program = turn.program
-        place = program.last = (program.last + 1) % REMEMBERED
-        program.before[place] = core
-        if not part.runnable:
-            part.sleep(self.slice_s)
+        self._exit(part, now)
         if core.waiting:
-            self._hand_on(core)
+            self._hand_on(core, of_group=True)
         else:
-            core.turn = None
+            core.rest(now)
             self._take_over(core)
 
-    def _hand_on(self, core: Core) -> None:
-        """A core for the thread whose turn it is."""
+    def _hand_on(self, core: Core, *, of_group: bool = False) -> None:
+        """A core for the thread whose turn it is; a thread that sleeps leaves it to its program."""
         part = core.part
-        if part is None or not part.waiting or part.virtual_s >= part.protected_s:
-            if part is not None:
-                part.renew(self.slice_s)
-            part = core.next_part()
+        if part is not None:
+            part.renew(self.slice_s)
+        if (
+            part is None
+            or not part.waiting
+            or not (core.eligible(part) if of_group else core.holds(part))
+        ):
+            part = core.next_part(self.clock._now)
         self._give(core, part, self._pick(part))
 
     def _pick(self, part: Part) -> Turn:
@@ -284,57 +326,111 @@ class CoreHost(SharedHost):
             chosen = part.yielding.pop(0)
         part.waiting -= 1
         part.core.waiting -= 1
-        wait = self.clock._now - chosen.since
+        self._waited(chosen)
+        return chosen
+
+    def _waited(self, turn: Turn) -> None:
+        wait = self.clock._now - turn.since
         self.wait_s += wait
         if wait > self.wait_max_s:
             self.wait_max_s = wait
-        return chosen
 
     def _take_over(self, idle: Core) -> None:
         """A core that has nothing to do takes what waits for another one (``newidle_balance``)."""
-        busiest = max(self._cores, key=_waiting)
         now = self.clock._now
-        if busiest.waiting:
-            for part in busiest.queued:
-                if part.program is self._kernel or not part.waiting:
-                    continue
-                if not part.ready:
-                    others: Any = part.spent or part.yielding
-                    if now - others[0].since < _HOT_S:
-                        continue
-                turn = self._pick(part)
-                part.count(-1, now)
-                if not part.runnable:
-                    part.sleep(self.slice_s)
-                own = part.program.parts[idle.place]
-                self._enter(own, now)
-                self._give(idle, own, turn)
-                return
+        for busy in self._cores:
+            if busy.waiting and busy is not idle:
+                turn = self._movable(busy, now, inf)
+                if turn is not None:
+                    own = turn.program.parts[idle.place]
+                    self._enter(own, now)
+                    self._give(idle, own, turn)
+                    return
         self._idle += 1
+
+    def _kick(self, busy: Core, now: float) -> None:
+        """At a tick, tell an idle core to take something (``nohz_balancer_kick``)."""
+        busy.kicked_s = now + TICK_S
+        for core in self._cores:
+            if core.turn is None:
+                self._idle -= 1
+                self._take_over(core)
+                return
+
+    def _movable(self, core: Core, now: float, most: float) -> Turn | None:
+        """Take from a core a thread that waits there, and has not used it so lately."""
+        for part in core.queued:
+            if (
+                not part.waiting
+                or part.program is self._kernel
+                or part.weight / part.runnable > most
+            ):
+                continue
+            lines: Any = (part.ready, part.spent, part.yielding)
+            for line in lines:
+                turn: Turn
+                for turn in line:
+                    if now - turn.ran_s >= _HOT_S:
+                        line.remove(turn)
+                        part.waiting -= 1
+                        core.waiting -= 1
+                        self._waited(turn)
+                        self._exit(part, now)
+                        return turn
+        return None
+
+    def _balance(self, core: Core, now: float) -> None:
+        """From time to time a busy core takes threads from a busier one (``sched_balance_rq``)."""
+        moved = False
+        if core.waiting:
+            loads = [self._load(one, now) for one in self._cores]
+            most = max(loads)
+            busiest = self._cores[loads.index(most)]
+            load = loads[core.place]
+            excess = (most - load) / 2.0 if most > _UNEQUAL * load else 0.0
+            while excess > 0.0 and busiest.waiting:
+                turn = self._movable(busiest, now, excess)
+                if turn is None:
+                    break
+                part = turn.program.parts[core.place]
+                excess -= part.weight / max(part.runnable, 1)
+                moved = True
+                self._enter(part, now)
+                self._line_up(turn, core, part)
+        core.balances_s = _BALANCED_S if moved else min(2.0 * core.balances_s, 2.0 * _BALANCED_S)
+        core.balanced_s = now + core.balances_s
 
     # -- busy waiting ----------------------------------------------------------------------------
 
     def _begin_wait(self, spin: SpinTurn) -> None:
-        core = spin.core
         spin.charged_s = self.clock._now
-        if core.waiting:
-            part: Any = core.part
-            if part.ready or part.spent:  # it yields
-                self._wait_behind(spin, part)
-                self._next_of_part(core, part)
-            else:
-                self._end_later(spin)
+        spin.end = None
+        self._review(spin)
+
+    def _review(self, spin: SpinTurn) -> None:
+        """Whose turn it is: it yields all the time, and each time the scheduler chooses anew."""
+        core = spin.core
+        if len(core.queued) == 1 and not core.waiting:
+            spin.end = None
+            return
+        own: Any = core.part
+        own.renew(self.slice_s)
+        now = self.clock._now
+        best: Part = own if core.holds(own) else core.next_part(now, own)
+        if best is not own or own.ready or own.spent:
+            self._wait_behind(spin, own)
+            self._give(core, best, self._pick(best))
+        else:
+            spin.end = SpinEnd(spin)
+            self.clock.put(spin.end, now + core.unchanged_s(own))
 
     def _wait_behind(self, spin: SpinTurn, part: Part) -> None:
         """It waits for the core, behind all others of its program."""
         spin.end = None
-        spin.since = self.clock._now
+        spin.since = spin.ran_s = self.clock._now
         part.yielding.append(spin)
         part.waiting += 1
         part.core.waiting += 1
-
-    def _next_of_part(self, core: Core, part: Part) -> None:
-        self._give(core, part, self._pick(part))
 
     def _charge(self, spin: SpinTurn) -> None:
         """For what it has used of its core."""
@@ -344,67 +440,22 @@ class CoreHost(SharedHost):
         self.busy_s += used_s
         part: Any = spin.core.part
         part.virtual_s += used_s / part.weight
-        if part.virtual_s >= part.deadline_s:  # nobody was there to take its turn
-            slice_s = self.slice_s / part.weight
-            missed = int((part.virtual_s - part.deadline_s) / slice_s) + 1
-            part.deadline_s += missed * slice_s
-
-    def _ask(self, spin: SpinTurn, part: Part) -> None:
-        """A thread has come to the core of one that waits busily."""
-        core = spin.core
-        own: Any = core.part
-        if part is own:
-            if not part.ready:  # another that waits busily
-                return
-            self._wait_behind(spin, own)
-            self._next_of_part(core, own)
-            return
-        if spin.end is not None and own.virtual_s < own.protected_s:
-            return
-        if own.virtual_s >= own.protected_s:
-            own.waiting += 1  # as it would be if it were queued
-            chosen = core.next_part()
-            own.waiting -= 1
-            if chosen is part:
-                self._wait_behind(spin, own)
-                self._next_of_part(core, part)
-                return
-        if spin.end is None:
-            self._end_later(spin)
-
-    def _end_later(self, spin: SpinTurn) -> None:
-        part: Any = spin.core.part
-        left_s = (part.deadline_s - part.virtual_s) * part.weight
-        spin.end = SpinEnd(spin)
-        self.clock.put(spin.end, self.clock._now + max(left_s, 1e-9))
 
     def end_turn(self, spin: SpinTurn) -> None:
-        """For its end: the turn of the program is over."""
-        core = spin.core
-        own: Any = core.part
-        now = self.clock._now
-        used_s = now - spin.charged_s
-        spin.charged_s = now
-        self.busy_s += used_s
-        own.virtual_s += used_s / own.weight
-        own.count(0, now)
-        own.protected_s = own.virtual_s
-        if core.waiting == own.waiting:
-            own.deadline_s = own.virtual_s + self.slice_s / own.weight
-            if core.waiting:
-                self._end_later(spin)
-            return
-        own.deadline_s = own.virtual_s + self.slice_s / own.weight
-        self._wait_behind(spin, own)
-        self._hand_on(core)
+        """For its end: another one may be next."""
+        self._charge(spin)
+        own: Any = spin.core.part
+        if own.virtual_s >= own.deadline_s:
+            own.count(0, self.clock._now, self.slice_s)
+        self._review(spin)
 
 
 def _compute(program: CoreProgram) -> None:
     program.go_on(program.slice_s, _compute, program)
 
 
-def _waiting(core: Core) -> int:
-    return core.waiting
+def _busy(core: Core) -> int:
+    return core.waiting + (core.turn is not None)
 
 
 def _nothing(_: Any) -> None:
