@@ -81,6 +81,10 @@ class Disk:
         else:
             self._clock.at(written_s, self._flush, (fsync_s, call, argument))
 
+    def sync_grown(self, size_bytes: float, call: Call, argument: Any = None) -> None:
+        """``sync`` of a file that has grown, so that its length must be durable too."""
+        self.sync(size_bytes, call, argument)
+
     def sync_at(self, size_bytes: float, now: float) -> float:
         """``sync`` for whoever alone uses the device and is at ``now``; gives when it is done."""
         latency = self._fsync_s
@@ -153,9 +157,10 @@ class ScheduledDisk(Disk):
 
     The caller sleeps while its data are written, and needs a core again to ask for a flush of the
     device's cache; the flush waits for the one that is under way, a thread of the kernel hands it
-    to the device, and the caller sleeps once more. On an idle machine all that costs next to
-    nothing beside the device, whose latency is taken to be half for the data and half for the
-    flush; on a busy one each step waits for its turn.
+    to the device, and the caller sleeps once more. If the file has grown, the caller sleeps a third
+    time between the two, for the block that holds the file's length. On an idle machine all that
+    costs next to nothing beside the device, whose latency is taken to be the same for each step;
+    on a busy one each step waits for its turn.
 
     Parameters
     ----------
@@ -163,11 +168,22 @@ class ScheduledDisk(Disk):
         The program of the caller.
     work_s : float
         What an fsync takes of the caller's core, in seconds, with warm caches: one half after
-        either sleep.
+        each sleep.
     flushes : FlushQueue
         Of the machine.
     disk : Disk
-        The device itself, with the latency of either half.
+        The device itself, with the latency of one step.
+
+    Notes
+    -----
+    A block trace of MariaDB 11.8 on a machine of the rig's kind (ext4 without a journal, Linux
+    6.18) shows for each fsync of the binary log a write of data (51 us), a write of the inode
+    (44 us) and a flush (38 us), and the caller asleep between them; for a file that does not
+    grow, such as a redo log, the first and the last.
+
+    References
+    ----------
+    Linux 6.18, fs/ext4/fsync.c (``ext4_fsync_nojournal``, ``generic_buffers_fsync_noflush``)
     """
 
     def __init__(self, host: Host, work_s: float, flushes: FlushQueue, disk: Disk) -> None:
@@ -181,6 +197,17 @@ class ScheduledDisk(Disk):
         """See ``Disk.sync``."""
         self.syncs += 1
         self._disk.sync(size_bytes, self._written, (call, argument))
+
+    def sync_grown(self, size_bytes: float, call: Call, argument: Any = None) -> None:
+        """See ``Disk.sync_grown``."""
+        self.syncs += 1
+        self._disk.sync(size_bytes, self._data_written, (call, argument))
+
+    def _data_written(self, then: tuple[Call, Any]) -> None:
+        self._turn.run(self._write_inode, then)
+
+    def _write_inode(self, then: tuple[Call, Any]) -> None:
+        self._disk.sync(0.0, self._written, then)
 
     def _written(self, then: tuple[Call, Any]) -> None:
         self._turn.run(self._ask, then)
@@ -443,7 +470,8 @@ class Binlog:
         size_bytes = self.due_bytes()
         if size_bytes < 0:
             return False
-        self._disk.sync(size_bytes, call, argument)
+        grown = self._disk.sync if self.journal_s else self._disk.sync_grown
+        grown(size_bytes, call, argument)
         return True
 
     def due_bytes(self) -> int:

@@ -12,7 +12,7 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.server.core import CoreProgram
 from simrep.server.core_host import CoreHost
-from simrep.server.storage import Disk, ScheduledDisk
+from simrep.server.storage import Binlog, Disk, ScheduledDisk
 from simrep.server.thread import Thread
 
 MS = 1e-3
@@ -307,6 +307,18 @@ def test_an_fsync_takes_turns_of_its_caller_and_of_the_kernel(clock: Clock) -> N
     clock.run()
     # Two turns of 0.01 ms, 0.012 ms of the kernel, twice the device.
     assert ends == pytest.approx([3.132 * MS])
+
+
+def test_an_fsync_of_a_binary_log_has_a_third_turn(clock: Clock) -> None:
+    host = machine(clock)
+    server = host.program()
+    disk = ScheduledDisk(server, 0.02 * MS, host.flushes, Disk(clock, 0.05 * MS))
+    ends = []
+    log = Binlog(server, disk)
+    clock.at(3 * MS, lambda _: log.sync(lambda _: ends.append(clock.now)))
+    clock.run()
+    # The file has grown: its length is written too.
+    assert ends == pytest.approx([3.132 * MS + 0.06 * MS])
 
 
 def longest_wait_s(*, elsewhere: bool) -> float:
