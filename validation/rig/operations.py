@@ -129,6 +129,10 @@ def operation_problems(
     for place, change in enumerate(ddl):
         if change.method is not None and not galera:
             yield f"ddl.{place}.method", "is of galera alone", "remove it"
+        if change.nodes is not None:
+            yield f"ddl.{place}.nodes", "the rig changes one node at a time", "an entry for each"
+        if not change.compatible:
+            yield f"ddl.{place}.compatible", "no client uses the table that is changed", "remove it"
         if change.method == "NBO":
             yield f"ddl.{place}.method", "NBO is of Percona's servers, not tried", "TOI or RSU"
         if change.classes is None or change.classes:
