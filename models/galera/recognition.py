@@ -46,6 +46,9 @@ class GaleraRecognition(MysqlRecognition):
         }
     )
     packed: ClassVar[frozenset[str]] = frozenset({"wsrep_provider_options"})
+    sections: ClassVar[Mapping[str, str]] = MappingProxyType(
+        dict.fromkeys(("mariabackup", "xtrabackup", "sst"), "sst.")
+    )
     lasting: ClassVar[tuple[str, ...]] = ("wsrep_",)
     replicated: ClassVar[tuple[str, str] | None] = ("wsrep_replicated", "wsrep_received")
     sizes: ClassVar[tuple[tuple[str, str], ...]] = (

@@ -108,6 +108,9 @@ class Recognition:
     """Options that matter in other respects, and why they have no effect here."""
     packed: ClassVar[frozenset[str]] = frozenset()
     """Settings whose value is a list of further ones: ``a = b; c = d``."""
+    sections: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Groups of the option file that programs beside the server read: how names of their options
+    begin here."""
     path_switches: ClassVar[frozenset[str]] = frozenset()
     """Switches that a file name turns on."""
     lasting: ClassVar[tuple[str, ...]] = ()

@@ -69,6 +69,9 @@ def read_server(
             entry = FileEntry(".".join(map(str, release)), place, "group")
     groups = {name for one in branches if branch in {None, one} for name in one.groups}
     options = options_of(lines, groups, release)
+    for section, prefix in chain.from_iterable(one.sections.items() for one in recognitions):
+        for name, read in options_of(lines, {section}, release).items():
+            options[prefix + name] = read
     for name in chain.from_iterable(one.packed for one in recognitions):
         for values in (variables, options):
             if name in values:

@@ -44,6 +44,7 @@ def options_for(
     layers = {f"version {identity.version}": defaults}
     usual = in_product_spelling(resolve(table, "cluster.options", layers, {}))
     chosen: dict[str, Any] = {}
+    taken: dict[str, Any] = {}  # some go with others alone
     used = set().union(*(one.identity | one.packed for one in known))
     reasons = ChainMap(*(dict(one.not_simulated) for one in known))
     for field_name, field in table.model_fields.items():
@@ -63,7 +64,7 @@ def options_for(
         path_switch = spelling in recognition.path_switches
         value = value_of(entry.value, field.annotation, path_switch=path_switch)
         try:
-            options = resolve(table, "cluster.options", layers, {spelling: value})
+            options = resolve(table, "cluster.options", layers, taken | {spelling: value})
         except ScenarioError as error:
             findings.unused(entry, f"{error.problem}; {usual[spelling]!r} is simulated")
             continue
@@ -71,6 +72,7 @@ def options_for(
         if value != usual[spelling] or configured:
             setting, note = f"cluster.options.{spelling}", _contradiction(entry, configured)
             chosen[spelling] = findings.read(setting, value, [entry.place], note)
+            taken[spelling] = value
     for name, entry in server.options.items():
         if name not in used:
             findings.unused(entry, reasons.get(name, ""))

@@ -41,6 +41,20 @@ def described(tmp_path):
     return partial(described_from, tmp_path)
 
 
+def test_what_scripts_of_a_state_transfer_read(described):
+    section = (
+        "wsrep_sst_method = mariabackup\n[sst]\ncompressor = 'zstd -1 -T4'\nbackup-threads = 4\n"
+        "compress-threads = 8\nstreamfmt = mbstream\n[xtrabackup]\nrlimit = 50M\n"
+    )
+    one = described(GALERA_CNF + section)
+    options = one.scenario["cluster"]["options"]
+    assert options["wsrep_sst_method"] == "mariabackup"
+    assert options["sst.compressor"] == "zstd -1 -T4"
+    assert options["sst.backup-threads"] == 4
+    assert options["sst.rlimit"] == 50 << 20
+    assert "sst.compress-threads" not in options, "the tool compresses nothing"
+
+
 # -- the whole -----------------------------------------------------------------------------------
 
 
