@@ -112,7 +112,7 @@ class AlteringNode(ReturningNode):
                 "set wsrep_trx_fragment_size = 0, or compatible = true",
             )
         self._note("apply-fails", (ordered.writeset.origin,), _ERROR)
-        if self._is_galera_4:
+        if self._is_galera_4 and not self._lacks:  # nobody votes on what comes from a donor
             self._failed[ordered.seqno] = ordered
             self._votes.fail(ordered.seqno)
         else:

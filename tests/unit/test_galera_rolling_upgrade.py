@@ -15,7 +15,7 @@ WORK_S = 0.3
 
 def upgraded(
     ddl: dict[str, Any], *writers: str, version: str = "mariadb-11.8", size: int = 3,
-    end_s: float = 4.0, faults: tuple[dict[str, Any], ...] = (),
+    end_s: float = 4.0, faults: tuple[dict[str, Any], ...] = (), think_ms: float = 20.0,
 ) -> Replication:  # fmt: skip
     """A change of a table by RSU, which takes WORK_S on each node, with a client on each writer."""
     told = {
@@ -29,7 +29,7 @@ def upgraded(
         },
         "network": {"rtt_ms": 0.5},
         "workload": {
-            "think_time_ms": 20.0,
+            "think_time_ms": think_ms,
             "group": [
                 {"name": f"on-{node}", "node": node, "class": ["order"], "threads": 1}
                 for node in writers
@@ -103,6 +103,18 @@ def test_a_node_that_comes_back_has_the_tables_of_its_donor() -> None:
     assert ("SST", 2) in [(one.how, one.node) for one in run.noted if one.what == "joiner"]
     assert ("synced", 2) in noted(run, "synced")
     assert len(noted(run, "inconsistent")) == 1
+
+
+def test_nobody_votes_on_what_comes_from_a_donor() -> None:
+    """Nobody writes between the change and the node's absence; then it fails in its IST."""
+    faults = (
+        {"what": "leave", "node": "n3", "at_s": 5.0},
+        {"what": "restart", "node": "n3", "at_s": 7.5},
+    )
+    ddl = {"node": "n3", "compatible": False, "at_s": 4.0}
+    run = upgraded(ddl, "n1", faults=faults, end_s=17.0, think_ms=3000.0)
+    assert [one.how for one in run.noted if one.what == "joiner"] == ["IST"]
+    assert noted(run, "inconsistent") == [("inconsistent", 2)]
 
 
 @pytest.mark.parametrize(
