@@ -126,14 +126,6 @@ class SstScript:
         pages = batches * min(writesets / batches, self.data_bytes / _PAGE_BYTES)
         return redo_bytes * self.redo_byte_s, pages * self.page_read_s
 
-    @property
-    def cores(self) -> tuple[float, float]:
-        """Work of donor and joiner for a byte of the data while they copy, in seconds."""
-        return (
-            sum(program.byte_s for program in self.costs.programs),
-            sum(program.byte_s for program in self.costs.far_programs),
-        )
-
 
 _SENDS: Final = Program(0.0)  # the kernel, from a buffer of its own
 

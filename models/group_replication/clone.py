@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from typing import Final
 
-from simrep.modelling import BulkStream, Clock, Fifo
+from simrep.modelling import BulkStream, Clock, CopyCosts, Copying, Fifo, Host, Program
 
-__all__ = ["Clone"]
+__all__ = ["Clone", "clone_costs"]
 
-_PIECE_BYTES = 65_536
-_MOST_PIECES = 1 << 12  # of a copy
-_READ_BYTES = 1 << 20  # no request of a kernel to a disk is much larger (max_sectors_kb)
+_PIECE_BYTES: Final = 65_536
+_MOST_PIECES: Final = 1 << 12  # of a copy
+_READ_BYTES: Final = 1 << 20  # no request of a kernel to a disk is much larger (max_sectors_kb)
+_THREADS: Final = 4  # that copy at a time, of a server that serves others as well
+
+
+def clone_costs(byte_ns: float, thread_byte_ns: float) -> CopyCosts:
+    """What a byte costs: the disks of both, and one of the threads of either."""
+    thread = Program(thread_byte_ns * 1e-9, _THREADS)
+    sends = Program(0.0)  # the kernel, from a buffer of its own
+    return CopyCosts(byte_ns * 1e-9, (thread, sends), far_programs=(thread,))
 
 
 class Clone:
@@ -22,8 +30,11 @@ class Clone:
     clock : Clock
     stream : BulkStream
         From the donor to the member.
-    size_bytes, byte_s : float
-        How much data there is, and how long a byte takes on the disks of both, in seconds.
+    size_bytes : float
+        How much data there is.
+    costs : CopyCosts
+    hosts : (Host, Host)
+        Of the donor and of the member.
     goes_on : callable
         ``goes_on()``: the server of the donor is there.
     arrived, broken : callable
@@ -36,8 +47,7 @@ class Clone:
     -----
     While a piece is sent, the next one is read. What arrives is the state at the end of the copy.
 
-    Simplified: it shares the bandwidth and the disk, but takes no core from the donor; a donor
-    whose network is cut off is given up when it leaves the group.
+    Simplified: a donor whose network is cut off is given up when it leaves the group.
     """
 
     def __init__(
@@ -45,52 +55,37 @@ class Clone:
         clock: Clock,
         stream: BulkStream,
         size_bytes: float,
-        byte_s: float,
+        costs: CopyCosts,
+        hosts: tuple[Host, Host],
         goes_on: Callable[[], bool],
         arrived: Callable[[], object],
         broken: Callable[[], object],
         disk: Fifo | None = None,
     ) -> None:
-        self._clock = clock
-        self._stream = stream
-        self._disk = disk
-        self._piece_bytes = max(_PIECE_BYTES, int(size_bytes / _MOST_PIECES))
+        piece_bytes = max(_PIECE_BYTES, int(size_bytes / _MOST_PIECES))
         if disk is not None:  # others get in between
-            self._piece_bytes = _READ_BYTES
-        self._unread = self._missing = max(1, round(size_bytes / self._piece_bytes))
-        self._piece_s = byte_s * self._piece_bytes
-        self._goes_on = goes_on
-        self._all_arrived = arrived
-        self._broken = broken
+            piece_bytes = _READ_BYTES
+        donor, member = hosts
         self._given_up = False
-        self._read(clock.now)
+        self._broken = broken
+        copying = Copying(
+            clock,
+            donor,
+            disk,
+            costs,
+            stream,
+            lambda: not self._given_up and goes_on(),
+            member,
+            piece_bytes,
+            self._stopped,
+        )
+        copying.copy(size_bytes, arrived)
 
     def give_up(self) -> None:
         """It is of no use any more."""
         self._given_up = True
 
-    def _read(self, left_s: float) -> None:
-        """Read the next piece; it is sent when the one before has left."""
-        if self._given_up:
-            return
-        if not self._goes_on():
+    def _stopped(self) -> None:
+        if not self._given_up:
             self._given_up = True
             self._broken()
-        elif self._unread:
-            self._unread -= 1
-            seconds = self._piece_s
-            read_s = self._clock.now + seconds if self._disk is None else self._disk.book(seconds)
-            self._clock.at(max(read_s, left_s), self._send)
-
-    def _send(self, _: None) -> None:
-        if self._given_up:
-            return
-        left_s = self._stream.send(self._piece_bytes, self._arrived, None)
-        if left_s < inf:
-            self._read(left_s)
-
-    def _arrived(self, _: None) -> None:
-        self._missing -= 1
-        if not self._missing and not self._given_up:
-            self._given_up = True
-            self._all_arrived()

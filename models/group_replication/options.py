@@ -308,7 +308,10 @@ class GroupReplicationCosts(ApplierCosts):
     )
 
     clone_byte_ns: Annotated[Nanoseconds, prior.COPY] = Field(
-        1.9, description="to read a byte of the data, send and write it, if the network is faster"
+        1.9, description="disk: to read a byte of the data, and to write it on the member"
+    )
+    clone_thread_byte_ns: Annotated[Nanoseconds, prior.CLONE_THREAD] = Field(
+        1.5, description="CPU of one of the four threads of clone for a byte, on both machines"
     )
     start_ms: Annotated[Milliseconds, prior.BOOT] = Field(
         1800.0, description="start of a server until it answers, and asks to join its group"

@@ -17,6 +17,7 @@ from simrep.models.mysql.server import MysqlServer
 
 from .catch_up import CatchUp
 from .certifier import NOTHING, Certifier, Snapshot
+from .clone import clone_costs
 from .election import MemberState
 from .member import Member, order_of
 from .messages import Metadata, Packet, Recovered
@@ -122,7 +123,8 @@ class RecoveringMember(Member):
             seat.choose,
             options,
             cluster.data_bytes,
-            costs.clone_byte_ns * 1e-9,
+            clone_costs(costs.clone_byte_ns, costs.clone_thread_byte_ns),
+            cluster.hosts,
             cluster.data_disk,
         )
         self._catch_up = CatchUp(self.clock, self, self._missed.when_applied, self._caught_up)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Protocol
 
-from simrep.modelling import BulkStream, Clock, Fifo, Network, Stream
+from simrep.modelling import BulkStream, Clock, CopyCosts, Fifo, Host, Network, Stream
 from simrep.models.group_replication.gcs.views import View
 
 from .certifier import Snapshot
@@ -124,7 +124,8 @@ class Recovery:
         chance: Stream,
         options: GroupReplicationOptions,
         data_bytes: float,
-        clone_byte_s: float,
+        clone_costs: CopyCosts,
+        hosts: Sequence[Host],
         disk_of: Callable[[int], Fifo | None],
     ) -> None:
         self._clock = clock
@@ -136,7 +137,8 @@ class Recovery:
         self._peer = peer
         self._threshold = options.clone_threshold
         self._data_bytes = data_bytes
-        self._clone_byte_s = clone_byte_s
+        self._clone_costs = clone_costs
+        self._hosts = hosts
         self._donors = Donors(
             clock,
             joiner.online_members,
@@ -366,7 +368,8 @@ class Recovery:
             self._clock,
             BulkStream(self._clock, self._network, self._donor, self._joiner.index),
             self._data_bytes,
-            self._clone_byte_s,
+            self._clone_costs,
+            (self._hosts[self._donor], self._hosts[self._joiner.index]),
             lambda: not donor.refuses,
             self._copied,
             self._broken,

@@ -21,6 +21,7 @@ from simrep.modelling.questions import (
 )
 from simrep.models.mysql.retention import binlog_retention
 
+from .clone import clone_costs
 from .options import MOST_TRANSACTIONS, GroupReplicationCosts, GroupReplicationOptions
 
 __all__ = ["member_return"]
@@ -60,6 +61,7 @@ def member_return(
     own, costs = setup.options, setup.costs
     assert isinstance(own, GroupReplicationOptions)
     assert isinstance(costs, GroupReplicationCosts)
+    copy = clone_costs(costs.clone_byte_ns, costs.clone_thread_byte_ns)
     clones = own.release != "5.7"
     threshold = own.clone_threshold
     kept_s, written = binlog_retention(own.crash_safety, retention_s)
@@ -83,7 +85,8 @@ def member_return(
             copies=True,
             how="clone",
             values=_from_data,
-            byte_s=costs.clone_byte_ns * 1e-9,
+            byte_s=copy.byte_s,
+            cores_byte_s=copy.work_byte_s,
             absence_s=_AWAY_S,
         )
         if clones

@@ -70,6 +70,15 @@ class CopyCosts:
         """What a byte takes if no network is slower, and every thread has a core."""
         return max(self._stages())
 
+    @property
+    def work_byte_s(self) -> tuple[float, float]:
+        """Work of the server that is read, and of the machine that it is sent to."""
+        near, far = (
+            sum(program.byte_s for program in programs)
+            for programs in (self.programs, self.far_programs)
+        )
+        return near, far
+
     def _stages(self) -> Iterator[float]:
         first = self.programs[0]
         yield max(self.disk_byte_s, self.least_byte_s)

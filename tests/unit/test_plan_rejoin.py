@@ -7,10 +7,11 @@ import pytest
 import simrep
 from simrep.errors import ScenarioError
 from simrep.kernel.clock import Clock
-from simrep.models.group_replication.clone import Clone
+from simrep.models.group_replication.clone import Clone, clone_costs
 from simrep.network.bulk import BulkStream
 from simrep.network.network import Latency, Network, Path
 from simrep.runs.replication import simulate
+from simrep.server.host import Host
 from simrep.show.views import console, tables
 from tests.legible import problems
 
@@ -176,7 +177,8 @@ def test_a_clone_takes_as_long_as_the_slower_of_disks_and_network(gbit_s, byte_n
     paths = {pair: Path(Latency(50e-6), gbit_s * 1e9 / 8) for pair in ((0, 1), (1, 0))}
     stream = BulkStream(clock, Network(clock, None, ["n1", "n2"], paths), 0, 1)
     ended = []
-    Clone(clock, stream, PUBLISHED_BYTES, byte_ns * 1e-9, lambda: True,
+    hosts = Host(clock, 8), Host(clock, 8)
+    Clone(clock, stream, PUBLISHED_BYTES, clone_costs(byte_ns, 1.5), hosts, lambda: True,
           lambda: ended.append(clock.now), ended.clear)  # fmt: skip
     clock.run(2000.0)
     assert low_s < ended[0] < high_s

@@ -86,7 +86,7 @@ def node_return(
             byte_s=script.costs.byte_s,
             at_begin=script.blocks,
             ratio=script.costs.ratio,
-            cores_byte_s=script.cores,
+            cores_byte_s=script.costs.work_byte_s,
             prepares_s=partial(_prepares_s, script),
         ),
         kept=Kept(
