@@ -3,10 +3,10 @@
 References
 ----------
 zstd 1.5.7, README: speeds of one thread, and ratios, with the Silesia corpus on a Core i7-9700K at
-4.9 GHz. V. Tkachenko, "Compression for InnoDB backup", 2009 (TPC-C): QuickLZ makes pages of InnoDB
-1.92 times smaller, gzip 2.4 times (-1) to 3.3 times (-5); 0.86 times what QuickLZ does with the
-corpus, so that this factor stands with the other ratios. Levels 2 and 3 of zstd, and 6 of gzip, are
-as much slower as in other tables of the same tool (2017, 2014).
+4.9 GHz. "Compression for InnoDB backup", Percona's blog, 2009-03-16 (TPC-C): QuickLZ makes pages of
+InnoDB 1.92 times smaller, gzip 2.4 times (-1) to 3.3 times (-5); 0.86 times what QuickLZ does with
+the corpus, so that this factor stands with the other ratios. Levels 2 and 3 of zstd, and 6 of gzip,
+are as much slower as in tables of other versions.
 
 A core of a server takes 1 to 2.5 times as long; pages of 2009's cores took 4 to 5 times as long.
 """

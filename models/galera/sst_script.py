@@ -15,10 +15,10 @@ take 1 s on a busy machine. What a backup applies changes one page for each writ
 References
 ----------
 MariaDB 11.8 ``scripts/wsrep_sst_rsync.sh``, ``wsrep_sst_mariabackup.sh``; Percona XtraDB Cluster
-8.0 ``scripts/wsrep_sst_xtrabackup-v2.sh``: pipes, pauses, and how often they look. A. Lavrenko,
-"Performance evaluation of SST data transfer", Percona, 2017-03-29: 122 GB from an SSD of 530 MB/s
-over 10 Gbit/s take about 230 s with tar, twice that with a backup by one thread, three times with
-``rsync``.
+``scripts/wsrep_sst_xtrabackup-v2.sh``: pipes, pauses, and how often they look. "Performance
+evaluation of SST data transfer: without encryption", Percona's blog, 2017-03-29: 122 GB from an SSD
+of 530 MB/s over 10 Gbit/s take about 230 s with tar, twice that with a backup by one thread, three
+times with ``rsync``.
 """
 
 from __future__ import annotations
