@@ -91,6 +91,22 @@ def test_the_tools_own_compression_is_undone_when_all_has_arrived() -> None:
     assert longer_s == pytest.approx(100 * MB * 6.1e-9, rel=0.1)
 
 
+def test_little_memory_has_pages_read_again_for_each_batch() -> None:
+    """Some 1,500 writesets in 500 pages of 16 KiB, 1 ms each: once, or in batches."""
+
+    def prepares_s(memory: str) -> float:
+        run = copied(
+            BACKUP | {"innodb_buffer_pool_size": "5M", "sst.use-memory": memory},
+            mb=8.2, think_ms=12.0, costs={"page_read_us": 1000.0}, lasts_s=20.0,
+        )  # fmt: skip
+        given_s = next(one.at_s for one in run.noted if one.what == "joined" and one.node == 0)
+        later = (one.at_s for one in run.noted if one.what == "joiner" and one.how == "IST")
+        return next(later) - given_s
+
+    once_s, often_s = prepares_s("1G"), prepares_s("300K")
+    assert 0.5 < often_s - once_s < 5.0
+
+
 def test_a_limit_is_kept() -> None:
     run = copied(BACKUP | {"sst.rlimit": "20M"})
     assert copy_s(run) - 10.0 == pytest.approx(100 * MB / (20 << 20), rel=0.03)
