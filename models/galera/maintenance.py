@@ -246,6 +246,12 @@ class _TableChange(_Work):
     def begin(self) -> None:
         """See ``_Work.begin``."""
         told = self._told
+        if not told.compatible and told.method != "RSU":
+            raise ScenarioError(
+                f"{told.path}.compatible",
+                "changes nothing: in total order all rows come before the statement or after it",
+                "leave it out, or set method = 'RSU'",
+            )
         if told.method == "NBO":
             path, given = f"{told.path}.method", "given 'NBO'"
             if not self._options.non_blocking_operations:

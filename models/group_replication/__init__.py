@@ -339,7 +339,10 @@ class GroupReplication(Model):
             return
         member = self._changes.member(operation.nodes[0])
         told = check_table_change(
-            operation, self._options, member.server.name if member.read_only else ""
+            operation,
+            self._options,
+            member.server.name if member.read_only else "",
+            many_write=not self._options.single_primary_mode,
         )
         assert member.server.tables is not None
         member.server.tables.alter(told)

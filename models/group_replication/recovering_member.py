@@ -9,11 +9,12 @@ from functools import partial
 from math import inf
 from typing import Any, ClassVar
 
-from simrep.modelling import Mesh, Parts
+from simrep.modelling import DdlTable, Mesh, Parts
 from simrep.models.mysql.channel import Channel
 from simrep.models.mysql.durability import CrashRecovery
 from simrep.models.mysql.ending_server import EndingChannel, EndingServer
 from simrep.models.mysql.server import MysqlServer
+from simrep.models.mysql.table_changes import TableStatement
 
 from .catch_up import CatchUp
 from .certifier import NOTHING, Certifier, Snapshot
@@ -128,6 +129,12 @@ class RecoveringMember(Member):
             cluster.data_disk,
         )
         self._catch_up = CatchUp(self.clock, self, self._missed.when_applied, self._caught_up)
+        # Tables whose rows do not fit what they were before, by the places of the statements; and
+        # what the origins of transactions had seen, until they are applied.
+        self._redefined: dict[int, DdlTable] = {}
+        self._seen: dict[int, Snapshot] = {}
+        if self.server.tables is not None:
+            self.server.tables.fits = self._fits
 
     def _total_order(
         self, parts: Parts, options: GroupReplicationOptions, costs: GroupReplicationCosts
@@ -237,6 +244,34 @@ class RecoveringMember(Member):
     def gives(self, joiner: int, how: str) -> None:
         """See ``Donor.gives``."""
         self.note("donor", (joiner,), how)
+
+    # -- rows of a table that was changed --------------------------------------------------------
+
+    def _pass(self, message: TransactionMessage, seqno: int, parent: int) -> None:
+        if self.server.tables is not None:
+            order, transaction = self._order + 1, message.transaction
+            if not isinstance(transaction, TableStatement):
+                if message.origin != self.index:
+                    self._seen[order] = message.snapshot
+            elif not transaction.told.compatible:
+                self._redefined[order] = transaction.told
+        super()._pass(message, seqno, parent)
+
+    def _fits(self, change: Any) -> bool:
+        """Whether the origin of a transaction had the tables that it meets here; else it leaves."""
+        seen = self._seen.pop(change.order, None)
+        if self.state == MemberState.ERROR:
+            return False
+        if seen is None:  # it comes from a donor
+            return True
+        for order, told in self._redefined.items():
+            if told.concerns(change.transaction.kind) and self.executed.has(order) != seen.has(
+                order
+            ):
+                self.note("apply-fails", (change.origin,), "1677: a column cannot be converted")
+                self.fail("an applier has stopped")
+                return False
+        return True
 
     # -- what it gets ----------------------------------------------------------------------------
 

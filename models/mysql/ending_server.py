@@ -374,7 +374,7 @@ class EndingChannel(Channel):
                 self.server.trace.record(self.server.index, "apply", change.seqno)
             tables.replay(change, partial(self._changed, applied))
         elif tables.enter_applier(change, self._has_table, (change, applied)):
-            super().apply(change, applied)
+            self._apply_rows(change, applied)
 
     def _changed(self, applied: Call, change: RelayedTransaction) -> None:
         """A table is changed, which is to be committed."""
@@ -386,7 +386,12 @@ class EndingChannel(Channel):
     def _has_table(self, work: tuple[RelayedTransaction, Call]) -> None:
         """Nobody changes the table any more that a change has waited for."""
         if self.server.alive:
-            super().apply(*work)
+            self._apply_rows(*work)
+
+    def _apply_rows(self, change: RelayedTransaction, applied: Call) -> None:
+        tables = self.server.tables
+        if tables is None or tables.fits(change):
+            super().apply(change, applied)
 
     def commit(self, change: RelayedTransaction, queued: Call, committed: Call) -> None:
         """See ``Channel.commit``."""

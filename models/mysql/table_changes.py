@@ -81,6 +81,9 @@ class TableChanges:
     Attributes
     ----------
     locks : MetadataLocks
+    fits : callable
+        ``fits(change)``: rows that an applier has in hand are those of the table. If not, it has
+        stopped, and the server with it.
     """
 
     def __init__(
@@ -109,6 +112,7 @@ class TableChanges:
         self._line = parts.line("metadata lock", self._holder, lap=Lap.LOCK_WAIT)
         self._own_line = parts.line("metadata lock of ALTER TABLE", self._user)
         self.locks = MetadataLocks(parts.clock)
+        self.fits: Callable[[Any], bool] = lambda _: True
 
     # -- transactions of clients -------------------------------------------------------------------
 
@@ -301,7 +305,11 @@ class TableChanges:
 
 
 def check_table_change(
-    operation: Operation, options: ServerOptions, read_only: str = ""
+    operation: Operation,
+    options: ServerOptions,
+    read_only: str = "",
+    *,
+    many_write: bool = False,
 ) -> DdlTable:
     """What an operator wants to change; refused where the server has no such statement.
 
@@ -311,11 +319,19 @@ def check_table_change(
     options : ServerOptions
     read_only : str
         The name of the server, if it is read-only now.
+    many_write : bool
+        Several servers take writes, whose rows others apply.
     """
     told = operation.told
     assert isinstance(told, DdlTable)
     if told.method is not None:
         raise ScenarioError(f"{told.path}.method", "is of Galera alone", "leave it out")
+    if not (told.compatible or many_write):
+        raise ScenarioError(
+            f"{told.path}.compatible",
+            "changes nothing: in a binary log all rows come before the statement or after it",
+            "leave it out",
+        )
     online = options.commit_pipeline in _ONLINE
     if told.kind != "copy" and not (online and (told.kind == "inplace" or _is_new(options))):
         raise ScenarioError(

@@ -40,7 +40,7 @@ _SAID = {
     "ddl-begins": "{node} begins",
     "ddl-answers": "{node} answers the client of",
     "ddl-ends": "{node} has changed the table",
-    "apply-fails": "{node} cannot apply a writeset of {of}",
+    "apply-fails": "{node} cannot apply rows of {of}",
     "inconsistent": "{node} is inconsistent, and leaves",
     "ddl-fails": "{node} does not change the table",
     "desynced": "{node} leaves flow control",

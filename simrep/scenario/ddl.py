@@ -47,9 +47,9 @@ class DdlTable(OperationTable):
     )
     compatible: bool = Field(
         True,
-        description="of RSU: rows written under one definition fit the other, as with a column "
-        "added at the end; false: a node that has changed the table and one that has not cannot "
-        "apply rows of each other",
+        description="of RSU, and of Group Replication with several primaries: rows written under "
+        "one definition fit the other, as with a column added at the end; false: a node that has "
+        "changed the table and one that has not cannot apply rows of each other",
     )
 
     @model_validator(mode="after")
@@ -60,15 +60,6 @@ class DdlTable(OperationTable):
                     "nodes",
                     "only goes with method = 'RSU': other statements are replicated",
                     "node says who issues it",
-                )
-            if not self.compatible:
-                raise ScenarioError(
-                    "compatible",
-                    "only goes with method = 'RSU': in total order, and in a binary log, all "
-                    "rows come before the statement or after it",
-                    "in Group Replication with several primaries MySQL's manual forbids the "
-                    "statement: rows of other primaries may not fit, appliers stop with error "
-                    "1677, and their members leave; that is not simulated",
                 )
         elif self.nodes is not None:
             if self.node is not None:
@@ -91,6 +82,10 @@ class DdlTable(OperationTable):
     def size_bytes(self) -> int:
         """How large the table is."""
         return 200 * self.rows if self.bytes is None else self.bytes
+
+    def concerns(self, kind: str) -> bool:
+        """Whether transactions of a class use the table."""
+        return self.classes is None or kind in self.classes
 
     def on(self, names: Sequence[str], arbitrators: Sequence[str] = ()) -> tuple[str, ...]:
         """See ``OperationTable.on``."""

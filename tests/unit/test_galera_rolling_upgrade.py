@@ -121,7 +121,7 @@ def test_nobody_votes_on_what_comes_from_a_donor() -> None:
     ("ddl", "message"),
     [
         ({"method": "TOI", "nodes": ["n1"]}, "only goes with method = 'RSU'"),
-        ({"method": "TOI", "compatible": False}, "only goes with method = 'RSU'"),
+        ({"method": "TOI", "compatible": False}, "in total order all rows come before"),
         ({"node": "n1", "nodes": ["n2"]}, "both given"),
         ({"nodes": ["n1", "n1"]}, "none twice"),
         ({"nodes": ["n1", "n9"]}, "no node 'n9'"),
