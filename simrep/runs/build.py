@@ -98,6 +98,7 @@ def _relay(setup: Setup, host: Host) -> Relay | None:
     """The delay relay of a test rig: one thread on the machine that all nodes share."""
     if not setup.scenario.network.relay_us:
         return None
+    host = host.urgent
     routine = host.routine(setup.scenario.network.relay_us / 1e6)
     thread = Thread(host)
     return lambda call, argument: thread.do(routine.cost(), call, argument)

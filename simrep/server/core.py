@@ -8,10 +8,20 @@ from typing import Any, Final
 
 from simrep.kernel.deque import deque
 from simrep.kernel.happening import Happening
-from simrep.server.host import Visit
+from simrep.server.host import Call, Visit
 from simrep.server.shared import Program, SharedHost
 
-__all__ = ["TICK_S", "Core", "CoreProgram", "Part", "SpinEnd", "SpinTurn", "Turn"]
+__all__ = [
+    "TICK_S",
+    "Core",
+    "CoreProgram",
+    "Part",
+    "SpinEnd",
+    "SpinTurn",
+    "Turn",
+    "UrgentProgram",
+    "UrgentTurn",
+]
 
 _AVERAGED_S: Final = 32e-3 / 0.6931471805599453  # half of the average is 32 ms old (PELT)
 _LEAST: Final = 2.0 / 1048576.0  # weight of a program on a core (MIN_SHARES)
@@ -214,7 +224,11 @@ class Core:
     waiting : int
         Threads that wait for this core.
     asked : bool
-        Whether a thread that has woken takes the core when the work at hand is done.
+        Whether a program that has woken takes the core when the work at hand is done.
+    called : Turn or None
+        A thread of the program that has the core, which has woken and comes next.
+    interrupted : Turn or None
+        The thread that a thread with real-time priority has interrupted.
     balanced_s, balances_s : float
         When it next looks whether another core is busier, and how long it waits from then.
     kicked_s : float
@@ -226,8 +240,8 @@ class Core:
     """
 
     __slots__ = (
-        "asked", "balanced_s", "balances_s", "kicked_s", "load", "part", "place", "queued", "turn",
-        "waiting", "zero_s",
+        "asked", "balanced_s", "balances_s", "called", "interrupted", "kicked_s", "load", "part",
+        "place", "queued", "turn", "waiting", "zero_s",
     )  # fmt: skip
 
     def __init__(self, place: int) -> None:
@@ -236,6 +250,8 @@ class Core:
         self.part: Part | None = None
         self.queued: list[Part] = []
         self.asked = False
+        self.called: Turn | None = None
+        self.interrupted: Any = None
         self.balances_s = 0.0
         self.balanced_s = 0.0
         self.kicked_s = 0.0
@@ -340,14 +356,21 @@ class CoreProgram(Program):
 class Turn(Visit):
     """A visit that knows whose it is, and on which core."""
 
-    __slots__ = ("core", "program", "ran_s")
+    __slots__ = ("begun_s", "charged_s", "core", "ends_s", "program", "ran_s")
     program: CoreProgram
     core: Core
     ran_s: float  # when it last used a core
+    begun_s: float  # since when it has had the core for the work at hand
+    charged_s: float  # until when it is charged for the core
+    ends_s: float  # when the work at hand, or a slice of it, ends
 
     def happen(self) -> None:
         """See ``Happening.happen``."""
         host: Any = self.host  # which is a CoreHost
+        if host.clock._now != self.ends_s:
+            return  # it was cut short before
+        self.ends_s = -1.0
+        host.charge(self)
         if self.seconds > host.slice_s:
             self.seconds -= host.slice_s
             host.use_up(self)
@@ -366,12 +389,58 @@ class Turn(Visit):
                 host._start(self)
 
 
+class UrgentProgram(Program):
+    """Threads with real-time priority, before all programs.
+
+    Parameters
+    ----------
+    machine : SharedHost
+    """
+
+    __slots__ = ()
+
+    def run(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """See ``Host.run``."""
+        host: Any = self._machine
+        host.start_urgent(seconds, call, argument)
+
+    def go_on(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """See ``Host.go_on``."""
+        host: Any = self._machine
+        turn = host._ending
+        if type(turn) is not UrgentTurn:
+            host.start_urgent(seconds, call, argument)
+            return
+        host._ending = None
+        turn.seconds = seconds
+        turn.call = call
+        turn.argument = argument
+
+
+class UrgentTurn(Turn):
+    """A thread with real-time priority, which nobody interrupts."""
+
+    __slots__ = ()
+
+    def happen(self) -> None:
+        """See ``Happening.happen``."""
+        host: Any = self.host
+        host._ending = self
+        host._waker = self.core
+        self.call(self.argument)
+        host._waker = None
+        if host._ending is None:  # it goes on
+            host.go_on_urgent(self)
+        else:
+            host._ending = None
+            host.end_urgent(self)
+
+
 class SpinTurn(Turn):
     """A thread that waits busily."""
 
-    __slots__ = ("charged_s", "end")
+    __slots__ = ("end",)
     end: SpinEnd | None
-    charged_s: float  # until when it is charged for its core
 
 
 class SpinEnd(Happening):

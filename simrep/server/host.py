@@ -345,6 +345,11 @@ class Host:
         return self
 
     @property
+    def urgent(self) -> Host:
+        """Where a thread with real-time priority runs."""
+        return self
+
+    @property
     def even(self) -> bool:
         """Whether all work takes as long as it costs, whenever it is done: no start, no chance."""
         return (

@@ -57,7 +57,7 @@ def test_a_core_goes_to_the_next_when_its_program_has_used_more_than_its_share(
         a.run(0.1 * MS, done, f"a{number}")
         b.run(0.1 * MS, done, f"b{number}")
     clock.run()
-    assert done.programs == "aabbaabb"
+    assert done.programs == "abbaabba"
     assert host.busy_s == pytest.approx(0.8 * MS)
 
 
@@ -131,14 +131,83 @@ def woken(
     clock.run()
 
 
-@pytest.mark.parametrize("used_more", ["waker", "sleeper"])
-def test_a_woken_thread_of_another_program_comes_before_others_of_its_waker(
-    clock: Clock, done: Done, used_more: str
+@pytest.mark.parametrize(("used_more", "place"), [("waker", 2), ("sleeper", 3)])
+def test_a_woken_thread_comes_before_others_of_its_waker_unless_its_program_has_used_more(
+    clock: Clock, done: Done, used_more: str, place: int
 ) -> None:
     host = machine(clock)
     programs = {"waker": host.program(), "sleeper": host.program()}
     woken(clock, done, programs[used_more], programs["waker"], programs["sleeper"])
-    assert list(done.at)[2] == "sleeper"
+    assert list(done.at)[place] == "sleeper"
+
+
+def test_a_woken_thread_cuts_work_short_of_a_program_that_has_used_more(
+    clock: Clock, done: Done
+) -> None:
+    host = machine(clock)
+    a, b = host.program(), host.program()
+    a.run(5 * MS, done, "a")
+    clock.at(0.2 * MS, lambda _: b.run(3 * MS, done, "b"))
+    clock.at(1.2 * MS, lambda _: a.run(0.05 * MS, done, "early"))
+    clock.at(1.9 * MS, lambda _: a.run(0.05 * MS, done, "late"))
+    clock.run()
+    # From 1 ms on b has a slice; after 0.8 ms of it, it has used as much as a since it came.
+    assert 1.9 * MS < done.at["early"] <= 2.0 * MS
+    assert 1.9 * MS < done.at["late"] <= 2.0 * MS
+    assert max(done.at.values()) == pytest.approx(8.1 * MS)
+    assert host.busy_s == pytest.approx(8.1 * MS)
+
+
+@pytest.mark.parametrize(("waiting", "share"), [(0, 1.0), (1, 1 / 2), (3, 1 / 4)])
+def test_a_woken_thread_may_come_before_the_one_of_its_program_that_has_the_core(
+    waiting: int, share: float
+) -> None:
+    # Each count is binomial of 800 trials, within 4.5 standard deviations: false alarm 1e-5.
+    clock = Clock()
+    host = machine(clock)
+    program = host.program()
+    first = 0
+    for _ in range(800):
+        order: list[str] = []
+        begin_s = clock.now
+        program.run(0.3 * MS, order.append, "long")
+        for number in range(waiting):  # what has run for no time is not interrupted
+            program.run(0.01 * MS, order.append, str(number))
+        clock.at(begin_s + 0.1 * MS, lambda o: program.run(0.01 * MS, o.append, "woken"), order)
+        clock.run()
+        first += order[0] == "woken"
+    deviation = (800 * share * (1 - share)) ** 0.5
+    assert abs(first - 800 * share) <= 4.5 * deviation
+
+
+def test_a_thread_with_real_time_priority_interrupts_all_others(clock: Clock, done: Done) -> None:
+    host = machine(clock, 2)
+    a, b = host.program(), host.program()
+    a.run(0.4 * MS, done, "a")
+    spin = b.spin()
+    for at_ms in (0.1, 0.2):
+        clock.at(at_ms * MS, lambda _: host.urgent.run(0.02 * MS, done, f"relay{clock.now:.4f}"))
+    clock.at(1.0 * MS, lambda _: b.stop(spin, done, "stopped"))
+    clock.run()
+    assert done.at["relay0.0001"] == pytest.approx(0.12 * MS)
+    assert done.at["relay0.0002"] == pytest.approx(0.22 * MS)
+    assert done.at["a"] == pytest.approx(0.44 * MS)
+    assert done.at["stopped"] == pytest.approx(1.0 * MS)
+    assert host.busy_s == pytest.approx(1.44 * MS)
+
+
+def test_a_busy_wait_that_is_interrupted_may_be_stopped(clock: Clock, done: Done) -> None:
+    host = machine(clock)
+    program = host.program()
+    spin = program.spin()
+    clock.at(0.1 * MS, lambda _: host.urgent.run(0.02 * MS, done, "relay"))
+    clock.at(0.11 * MS, lambda _: program.stop(spin, done, "stopped"))
+    clock.run()
+    assert done.at == {
+        "relay": pytest.approx(0.12 * MS),
+        "stopped": pytest.approx(0.12 * MS),
+    }
+    assert host.busy_s == pytest.approx(0.12 * MS)
 
 
 def test_any_thread_of_a_program_may_be_next() -> None:
@@ -205,9 +274,9 @@ def test_a_thread_that_waits_busily_gives_way_to_its_own_program_at_once(
     clock.at(0.7 * MS, lambda _: server.run(0.1 * MS, done, "late"))
     clock.at(5.0 * MS, lambda _: server.stop(spin, done, "stopped"))
     clock.run()
-    expected = [0.3 * MS, 0.4 * MS, 0.5 * MS, 0.8 * MS]
+    # The server's thread cuts the other program short, which has used more than its share.
+    expected = [0.4 * MS, 0.4 * MS, 0.5 * MS, 0.8 * MS]
     assert sorted(done.at.values())[:4] == pytest.approx(expected, abs=1e-6)
-    assert done.at["other"] == pytest.approx(0.3 * MS, abs=1e-6)  # which had used nothing
     assert done.at["late"] == pytest.approx(0.8 * MS)
     assert done.at["stopped"] == pytest.approx(5 * MS)
     assert host.busy_s == pytest.approx(5 * MS)
@@ -324,8 +393,8 @@ def test_an_fsync_of_a_binary_log_has_a_third_turn(clock: Clock) -> None:
 def longest_wait_s(*, elsewhere: bool) -> float:
     """Of a program that works half a millisecond at a time beside a busy wait.
 
-    The waiting program has a thread that wakes each tenth of a millisecond, and one on the other
-    core, if not elsewhere.
+    The waiting program has a thread that wakes each tenth of a millisecond, but not while the
+    other one gets ahead, and one on the other core, if not elsewhere.
     """
     clock = Clock()
     host = machine(clock, 2)
@@ -336,7 +405,11 @@ def longest_wait_s(*, elsewhere: bool) -> float:
 
     def wake(_: object) -> None:
         if clock.now < 50 * MS:
-            server.run(0.01 * MS, lambda _: clock.at(clock.now + 0.1 * MS, wake))
+            server.run(0.01 * MS, slept)
+
+    def slept(_: object) -> None:
+        next_s = clock.now + 0.1 * MS
+        clock.at(2.1 * MS if 0.9 * MS < next_s < 2.1 * MS else next_s, wake)
 
     def work(asked_s: float) -> None:
         waits.append(clock.now - asked_s - 0.5 * MS)
@@ -351,7 +424,7 @@ def longest_wait_s(*, elsewhere: bool) -> float:
 
 
 def test_a_program_that_is_weighed_often_keeps_a_core_from_others() -> None:
-    assert longest_wait_s(elsewhere=True) <= 1 * MS  # its weight is always the same
+    assert longest_wait_s(elsewhere=True) <= 2 * MS  # its weight is always the same
     assert longest_wait_s(elsewhere=False) >= 20 * MS
 
 
