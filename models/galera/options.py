@@ -20,9 +20,8 @@ from simrep.modelling import (
     roles,
 )
 from simrep.models.galera.gcomm.suspicion import MembershipOptions
-from simrep.models.mysql.options import PoolBytes, size_in_bytes
+from simrep.models.mysql.options import ClientCosts, PoolBytes, size_in_bytes
 
-from .sst_costs import SstCosts
 from .sst_options import SstOptions
 
 __all__ = ["GaleraCosts", "GaleraOptions", "GaleraSession"]
@@ -463,7 +462,7 @@ class GaleraSession(SessionTable):
         _check_streaming(options, self.fragment_size or 0)
 
 
-class GaleraCosts(SstCosts):
+class GaleraCosts(ClientCosts):
     """What things cost on a machine of the cluster: the content of a calibrated pack."""
 
     replicate_us: Annotated[Microseconds, prior.BUILD] = Field(
@@ -526,6 +525,41 @@ class GaleraCosts(SstCosts):
     start_ms: Annotated[Milliseconds, prior.START] = Field(
         400.0, description="start of a server until it asks for its group"
     )
+    sst_script_ms: Annotated[Milliseconds, prior.SCRIPT] = Field(
+        400.0, description="a joiner's script until it can receive"
+    )
+    sst_bypass_ms: Annotated[Milliseconds, prior.SCRIPT] = Field(
+        400.0, description="a donor's script until it has found what there is to copy"
+    )
     engine_start_ms: Annotated[Milliseconds, prior.ENGINE] = Field(
         1900.0, description="end of a joiner's script, and start of its storage engine"
+    )
+    sst_byte_ns: Annotated[Nanoseconds, prior.COPY] = Field(
+        4.0, description="disk: to read a byte of the data, and to write it on the joiner"
+    )
+    sst_prepare_ms: Annotated[Milliseconds, prior.PREPARE] = Field(
+        5000.0,
+        description="to make a state of a copy that was made without standing still, beside its "
+        "redo log",
+    )
+    sst_rsync_byte_ns: Annotated[Nanoseconds, prior.RSYNC] = Field(
+        3.2, description="CPU of rsync for a byte, on the donor and on the joiner (3.2 and later)"
+    )
+    sst_backup_byte_ns: Annotated[Nanoseconds, prior.BACKUP_TOOL] = Field(
+        1.9, description="CPU of mariabackup or xtrabackup for a byte"
+    )
+    sst_socat_byte_ns: Annotated[Nanoseconds, prior.SOCAT] = Field(
+        0.8, description="CPU of socat for a byte that is sent, on both machines"
+    )
+    sst_tls_byte_ns: Annotated[Nanoseconds, prior.TLS] = Field(
+        0.7, description="CPU for a byte that is sent through TLS, on both machines"
+    )
+    sst_extract_byte_ns: Annotated[Nanoseconds, prior.EXTRACT] = Field(
+        1.5, description="CPU of mbstream or xbstream on the joiner for a byte"
+    )
+    sst_clone_byte_ns: Annotated[Nanoseconds, prior.CLONE_THREAD] = Field(
+        1.5, description="CPU of one of the four threads of clone for a byte, on both machines"
+    )
+    sst_redo_byte_ns: Annotated[Nanoseconds, prior.REDO] = Field(
+        10.0, description="CPU of the joiner for a byte of redo log written during a backup"
     )

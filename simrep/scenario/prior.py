@@ -28,12 +28,15 @@ class Prior:
         Who says so.
     least : float or None
         Below this it has no meaning.
+    rare : bool
+        It counts only while all data are copied: who looks at all costs leaves it out.
     """
 
     low: float
     high: float
     source: str
     least: float | None = None
+    rare: bool = False
 
     @property
     def median(self) -> float:
@@ -127,19 +130,25 @@ SCRIPT = Prior(150.0, 2000.0, f"{_OWN_STARTS} 0.15-1.2 s")
 ENGINE = Prior(1000.0, 10_000.0, f"{_OWN_STARTS} 1.4-3.1 s; more with a large buffer pool")
 COPY = Prior(1.9, 20.0, "a clone of 122 GiB over 10 Gbit/s: 498 MiB/s, four threads (2020)")
 PREPARE = Prior(1000.0, 100_000.0, "order of magnitude: it grows with what was written meanwhile")
-REDO = Prior(3.0, 100.0, "order of magnitude: recovery applies 10-300 MB of redo log per second")
+REDO = Prior(
+    3.0, 100.0, "order of magnitude: recovery applies 10-300 MB of redo log per second", rare=True
+)
 _SST = "a state transfer of 122 GB from an SSD of 530 MB/s over 10 Gbit/s (Percona, 2017-03-29)"
 RSYNC = Prior(
     1.5, 6.0, f"{_SST}: three times as long as the SSD takes, 5.7 ns, less about 2.5 of the MD5 "
-    "that rsync computed until 3.2",
+    "that rsync computed until 3.2", rare=True,
 )  # fmt: skip
 BACKUP_TOOL = Prior(
-    1.0, 4.0, f"{_SST}: one thread takes twice as long as the SSD, 1.9 ns more than it"
+    1.0, 4.0, f"{_SST}: one thread takes twice as long as the SSD, 1.9 ns more than it", rare=True
 )
-SOCAT = Prior(0.4, 2.0, "order of magnitude: it reads and writes 8 KiB at a time")
-TLS = Prior(0.3, 2.5, "AES-GCM with instructions of the processor, in records of 16 KiB: 0.2-0.4")
-EXTRACT = Prior(0.5, 3.0, "order of magnitude: it checks a CRC-32 and writes")
-CLONE_THREAD = Prior(0.5, 7.6, "four threads of clone took 1.9 ns for a byte together (2020)")
+SOCAT = Prior(0.4, 2.0, "order of magnitude: it reads and writes 8 KiB at a time", rare=True)
+TLS = Prior(
+    0.3, 2.5, "AES-GCM with instructions of the processor, in records of 16 KiB: 0.2-0.4", rare=True
+)
+EXTRACT = Prior(0.5, 3.0, "order of magnitude: it checks a CRC-32 and writes", rare=True)
+CLONE_THREAD = Prior(
+    0.5, 7.6, "four threads of clone took 1.9 ns for a byte together (2020)", rare=True
+)
 SLICE = Prior(0.5, 4.0, "Linux: 0.7-3 ms")
 SPIN = Prior(1.0, 16.0, "one or a few of the scheduler's ticks of 1-4 ms")
 COLD_FACTOR = Prior(

@@ -139,6 +139,7 @@ def _drawn(scenario: Scenario, setup: Setup, seed: int, number: int) -> Setup:
         name: _of(prior, generator)
         for name, field in kind.model_fields.items()
         if (prior := prior_of(field)) is not None
+        and not prior.rare
         and not any(spelling in said for spelling in spellings(name, field))
     }
     traits = {name: _of(prior, generator) for name, prior in _unsaid(scenario)}

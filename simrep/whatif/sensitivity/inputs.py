@@ -45,11 +45,11 @@ class Input:
 
 
 def usual_inputs(setup: Setup) -> tuple[Input, ...]:
-    """All costs of the model that have a usual range, and half to twice the delays."""
+    """Costs of the model with a usual range, and half to twice the delays; not rare ones."""
     costs = [
         Input.within(f"cluster.costs.{spellings(name, field)[0]}", prior.low, prior.high)
         for name, field in type(setup.costs).model_fields.items()
-        if (prior := prior_of(field)) is not None
+        if (prior := prior_of(field)) is not None and not prior.rare
     ]
     delays = [Input.within(DELAYS, _FASTER, _SLOWER)] if setup.paths else []
     return (*costs, *delays)
@@ -117,10 +117,15 @@ def nudged(setup: Setup, seed: int, number: int) -> Setup:
     costs = {
         name: value * factor()
         for name, value in setup.costs
-        if isinstance(value, float) and prior_of(type(setup.costs).model_fields[name]) is not None
+        if isinstance(value, float) and _varies(setup, name)
     }
     costs = {name: max(value, _least(setup, name)) for name, value in costs.items()}
     return _slower(replace(setup, costs=setup.costs.model_copy(update=costs)), factor())
+
+
+def _varies(setup: Setup, name: str) -> bool:
+    prior = prior_of(type(setup.costs).model_fields[name])
+    return prior is not None and not prior.rare
 
 
 def _least(setup: Setup, name: str) -> float:
