@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import exp, inf
 from typing import Any, Final
 
-from simrep.kernel.deque import deque
 from simrep.kernel.happening import Happening
+from simrep.server.accounts import Accounts, Sleeper
 from simrep.server.host import Call, Visit
 from simrep.server.shared import Program, SharedHost
 
@@ -38,14 +38,14 @@ class Part:
     ----------
     program : CoreProgram
     core : Core
+    accounts : Accounts
+        What each of its threads has used of the core.
     ready : list
-        Threads that have slept, or were turned out with their program, and wait for the core.
-    spent : deque
-        Threads that have used a slice and wait for the core again.
+        Threads that have work, and wait for the core.
     yielding : list
         Threads that wait busily and have given way.
     waiting : int
-        How many there are of all three.
+        How many there are of both.
     runnable : int
         Those, and one if the core is a thread's of this part.
     weight : float
@@ -75,16 +75,16 @@ class Part:
     """
 
     __slots__ = (
-        "_averaged_s", "_counted", "_fixed", "_lag_s", "core", "deadline_s", "delayed", "load",
-        "program", "protected_s", "queued", "ready", "runnable", "spent", "virtual_s", "waiting",
+        "_averaged_s", "_counted", "_fixed", "_lag_s", "accounts", "core", "deadline_s", "delayed",
+        "load", "program", "protected_s", "queued", "ready", "runnable", "virtual_s", "waiting",
         "weight", "yielding",
     )  # fmt: skip
 
     def __init__(self, program: CoreProgram, core: Core, weight: float | None = None) -> None:
         self.program = program
         self.core = core
+        self.accounts = Accounts()
         self.ready: list[Turn] = []
-        self.spent: deque[Turn] = deque()
         self.yielding: list[SpinTurn] = []
         self.waiting = 0
         self.runnable = 0
@@ -224,9 +224,7 @@ class Core:
     waiting : int
         Threads that wait for this core.
     asked : bool
-        Whether a program that has woken takes the core when the work at hand is done.
-    called : Turn or None
-        A thread of the program that has the core, which has woken and comes next.
+        Whether a thread that has woken takes the core when the work at hand is done.
     interrupted : Turn or None
         The thread that a thread with real-time priority has interrupted.
     balanced_s, balances_s : float
@@ -240,7 +238,7 @@ class Core:
     """
 
     __slots__ = (
-        "asked", "balanced_s", "balances_s", "called", "interrupted", "kicked_s", "load", "part",
+        "asked", "balanced_s", "balances_s", "interrupted", "kicked_s", "load", "part",
         "place", "queued", "turn", "waiting", "zero_s",
     )  # fmt: skip
 
@@ -250,7 +248,6 @@ class Core:
         self.part: Part | None = None
         self.queued: list[Part] = []
         self.asked = False
-        self.called: Turn | None = None
         self.interrupted: Any = None
         self.balances_s = 0.0
         self.balanced_s = 0.0
@@ -339,8 +336,8 @@ class CoreProgram(Program):
     ----------
     parts : list of Part
         What it has on each core.
-    asleep : list of (Core, float)
-        Where its sleeping threads fell asleep, and when.
+    asleep : list of Sleeper
+        Its threads that sleep.
     """
 
     __slots__ = ("asleep", "parts")
@@ -350,19 +347,23 @@ class CoreProgram(Program):
     ) -> None:
         super().__init__(machine)
         self.parts = [Part(self, core, weight) for core in cores]
-        self.asleep: list[tuple[Core, float]] = []
+        self.asleep: list[Sleeper] = []
 
 
 class Turn(Visit):
     """A visit that knows whose it is, and on which core."""
 
-    __slots__ = ("begun_s", "charged_s", "core", "ends_s", "program", "ran_s")
+    __slots__ = (
+        "begun_s", "charged_s", "core", "due_s", "ends_s", "own_s", "program", "ran_s",
+    )  # fmt: skip
     program: CoreProgram
     core: Core
     ran_s: float  # when it last used a core
     begun_s: float  # since when it has had the core for the work at hand
     charged_s: float  # until when it is charged for the core
     ends_s: float  # when the work at hand, or a slice of it, ends
+    own_s: float  # its account among the threads of its program there
+    due_s: float  # by the same measure, when a slice of it is over
 
     def happen(self) -> None:
         """See ``Happening.happen``."""

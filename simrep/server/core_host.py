@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
+from simrep.server.accounts import Sleeper
 from simrep.server.core import (
     TICK_S,
     Core,
@@ -37,13 +38,11 @@ class CoreHost(SharedHost):
     Each core has a queue and an account of its own. A program weighs on a core by how many of
     its threads are there (``Part``). Its turn lasts for a slice at most, and only while it has not
     used more than its share; then comes, of those that have not, the one whose slice would be over
-    first. Which thread of a program comes is open: they have slept for different times, so that
-    any of them may be the one that has used least; those that have used a slice come last.
+    first. Between the threads of a program it is the same (``Accounts``).
 
-    A thread that wakes cuts the work at hand short if its program is the next one and that of the
-    other has used more than its share. In its own program it is as likely as each of those that
-    wait there to come next, and then comes at once. A thread with real-time priority (``urgent``)
-    interrupts all others on the first core.
+    A thread that wakes cuts the work at hand short if it comes next, and what has the core has used
+    more than its share: the program of the other, or the other in its own program. A thread with
+    real-time priority (``urgent``) interrupts all others on the first core.
 
     A thread wakes on the core where it fell asleep, whatever that does meanwhile. A core that has
     nothing to do takes a thread that waits for another one and has not used it for half a
@@ -74,14 +73,15 @@ class CoreHost(SharedHost):
     ``check_preempt_wakeup_fair``: if its group, or it in its own group, is the one that
     ``pick_eevdf`` would choose. In traces of three Galera servers on two cores a thread that wakes
     in the program that has the core preempts in 57 to 72 % of cases if no other one of it waits
-    there, 36 to 40 % if one does, 25, 20 and 6 to 9 % with two, three and more.
+    there, 36 to 40 % if one does, 25, 20 and 6 to 9 % with two, three and more. Simulated: 50, 21,
+    14, 11 and 4 % (semi-synchronous MariaDB).
 
     That threads wake where they slept is measured: 99 % did of 170 000 wake-ups of three MySQL
     servers on two cores with 4 to 32 clients and of 300 000 of three Galera servers, 96 % with one
     client; of those whose core was busy while the other one was idle, 96 % (MySQL) and 98 %
     (Galera). So neither ``wake_affine`` nor ``select_idle_sibling`` is simulated; on cores that are
     busy for a fifth of the time, threads left a busy core for an idle one in a third of cases
-    (SIS_UTIL). Simplified: a thread keeps no account of its own.
+    (SIS_UTIL). Simplified: which of a program's sleeping threads wakes is drawn.
 
     References
     ----------
@@ -117,15 +117,12 @@ class CoreHost(SharedHost):
     def stop(self, spin: Any, call: Call, argument: Any = None) -> None:
         """See ``Host.stop``."""
         core: Core = spin.core
-        if core.interrupted is spin:
-            spin.seconds = 0.0
-            spin.call = call
-            spin.argument = argument
-            return
+        part = spin.program.parts[core.place]
         if core.turn is not spin:  # it finds out when it has a core again
-            part = spin.program.parts[core.place]
-            part.yielding.remove(spin)
-            part.spent.append(spin)
+            part.accounts.enter(spin, self.slice_s)
+            if core.interrupted is not spin:
+                part.yielding.remove(spin)
+                part.ready.append(spin)
             spin.seconds = 0.0
             spin.call = call
             spin.argument = argument
@@ -135,6 +132,7 @@ class CoreHost(SharedHost):
         turn = Turn(self, 0.0, call, argument)
         turn.program = spin.program
         turn.core = core
+        part.accounts.enter(turn, self.slice_s)
         turn.used = 0.0
         core.turn = turn
         self._start(turn)
@@ -173,6 +171,7 @@ class CoreHost(SharedHost):
         if turn is not None and turn.program is program:  # it is the thread that has worked
             self._ending = None
             spin.core = turn.core
+            program.parts[turn.core.place].accounts.leave(turn)
             spin.core.turn = spin
             self._begin_wait(spin)
         else:
@@ -183,14 +182,21 @@ class CoreHost(SharedHost):
         """Work that wants a core, now or when it is its turn."""
         now = self.clock._now
         if turn.program is self._kernel and self._waker is not None:
+            sleeper = None
             core = self._waker
-            turn.ran_s = -inf
         else:
-            core = self._where_slept(turn)
+            sleeper = self._sleeper(turn.program)
+            core = min(self._cores, key=_busy) if sleeper is None else sleeper.core
+        part = turn.program.parts[core.place]
+        turn.ran_s = -inf if sleeper is None else sleeper.ran_s
+        if turn.seconds < inf:
+            if sleeper is None:
+                part.accounts.enter(turn, self.slice_s)
+            else:
+                part.accounts.wake(turn, sleeper, self.slice_s)
         if core.turn is None:
             turn.seconds += self.wakeup_s
             self._idle -= 1
-            part = turn.program.parts[core.place]
             self._enter(part, now)
             self._give(core, part, turn)
             return
@@ -199,7 +205,6 @@ class CoreHost(SharedHost):
         urgent = type(holder) is UrgentTurn
         if not urgent:
             self.charge(holder)
-        part = turn.program.parts[core.place]
         self._enter(part, now)
         self._line_up(turn, core, part)
         if self._idle:
@@ -209,17 +214,8 @@ class CoreHost(SharedHost):
             self._balance(core, now)
         if waited_on:
             self._review(holder)
-        elif (
-            not urgent
-            and turn.core is core
-            and not core.asked
-            and core.called is None
-            and self._preempts(turn, part)
-        ):
-            if part is core.part:
-                core.called = turn
-            else:
-                core.asked = True
+        elif not urgent and turn.core is core and not core.asked and self._preempts(turn, part):
+            core.asked = True
             if core is not self._waker and holder.ends_s - now > _SOON_S:  # else it ends now
                 self._cut(core)
 
@@ -228,8 +224,7 @@ class CoreHost(SharedHost):
         core = turn.core
         own: Any = core.part
         if part is own:
-            used_s = core.turn.used
-            return used_s > 0.0 and turn.seconds < inf and self._chance() * len(part.ready) < 1.0
+            return turn.seconds < inf and part.accounts.preempts(turn, part.ready, core.turn)
         return not core.holds(own) and core.next_part(self.clock._now, own) is part
 
     def _cut(self, core: Core) -> None:
@@ -238,7 +233,7 @@ class CoreHost(SharedHost):
         part: Any = core.part
         turn.ends_s = -1.0
         turn.seconds -= self.clock._now - turn.begun_s
-        self._put_back(turn, part, spent=turn.used >= self.slice_s)
+        self._put_back(turn, part)
         self._hand_on(core)
 
     def _line_up(self, turn: Turn, core: Core, part: Part) -> None:
@@ -251,17 +246,16 @@ class CoreHost(SharedHost):
         part.waiting += 1
         core.waiting += 1
 
-    def _where_slept(self, turn: Turn) -> Core:
-        """Which of the program's sleeping threads it is, by the core on which that fell asleep."""
-        asleep = turn.program.asleep
-        if not asleep:  # a new one
-            turn.ran_s = -inf
-            return min(self._cores, key=_busy)
+    def _sleeper(self, program: CoreProgram) -> Sleeper | None:
+        """Which of a program's sleeping threads wakes."""
+        asleep = program.asleep
+        if not asleep:  # it is a new one
+            return None
         place = int(self._chance() * len(asleep))
-        core, turn.ran_s = asleep[place]
+        sleeper = asleep[place]
         asleep[place] = asleep[-1]
         asleep.pop()
-        return core
+        return sleeper
 
     def _load(self, core: Core, now: float) -> float:
         """What it has had to do of late, in threads."""
@@ -287,7 +281,6 @@ class CoreHost(SharedHost):
             part.renew(self.slice_s)
             part.protected_s = part.deadline_s
         core.asked = False
-        core.called = None
         turn.core = core
         turn.used = 0.0
         core.turn = turn
@@ -315,6 +308,8 @@ class CoreHost(SharedHost):
         self.busy_s += used_s
         part: Any = turn.core.part
         part.virtual_s += used_s / part.weight
+        if turn.seconds < inf:
+            part.accounts.use(turn, used_s, self.slice_s)
 
     # -- real-time priority ---------------------------------------------------------------------
 
@@ -368,7 +363,7 @@ class CoreHost(SharedHost):
         if held.seconds == inf:
             self._wait_behind(held, own)
         else:
-            self._put_back(held, own, spent=held.used >= self.slice_s)
+            self._put_back(held, own)
         self._give(core, best, self._pick(best))
 
     # -- turns end ------------------------------------------------------------------------------
@@ -381,12 +376,8 @@ class CoreHost(SharedHost):
             part.count(0, self.clock._now, self.slice_s)
             part.renew(self.slice_s)
             core.asked = core.next_part(self.clock._now, part) is not part
-        if (
-            core.asked
-            or core.called is not None
-            or (turn.used >= self.slice_s and (part.ready or part.spent))
-        ):
-            self._put_back(turn, part, spent=turn.used >= self.slice_s)
+        if core.asked or (turn.used >= self.slice_s and part.ready):
+            self._put_back(turn, part)
             self._hand_on(core)
         else:
             self._start(turn)
@@ -399,15 +390,12 @@ class CoreHost(SharedHost):
             return
         part: Any = core.part
         part.count(0, self.clock._now, self.slice_s)
-        self._put_back(turn, part, spent=True)
+        self._put_back(turn, part)
         self._hand_on(core)
 
-    def _put_back(self, turn: Turn, part: Part, *, spent: bool) -> None:
+    def _put_back(self, turn: Turn, part: Part) -> None:
         turn.since = turn.ran_s = self.clock._now
-        if spent:
-            part.spent.append(turn)
-        else:
-            part.ready.append(turn)
+        part.ready.append(turn)
         part.waiting += 1
         part.core.waiting += 1
 
@@ -415,8 +403,10 @@ class CoreHost(SharedHost):
         """For the visit: its thread sleeps, and its core is free."""
         core = turn.core
         now = self.clock._now
-        turn.program.asleep.append((core, now))
         part: Any = core.part
+        sleeper = Sleeper(core, now)
+        part.accounts.sleep(turn, sleeper)
+        turn.program.asleep.append(sleeper)
         self._exit(part, now)
         if core.waiting:
             self._hand_on(core, of_group=True)
@@ -438,21 +428,12 @@ class CoreHost(SharedHost):
         self._give(core, part, self._pick(part))
 
     def _pick(self, part: Part) -> Turn:
-        """Of its threads, one that has slept if there is one."""
+        """Of its threads, the one that comes next."""
         ready = part.ready
-        called = part.core.called
         chosen: Turn
-        if called is not None and called in ready:
-            ready.remove(called)
-            chosen = called
-        elif ready:
-            place = int(self._chance() * len(ready))
-            last = chosen = ready.pop()
-            if place < len(ready):
-                chosen = ready[place]
-                ready[place] = last
-        elif part.spent:
-            chosen = part.spent.popleft()
+        if ready:
+            chosen = part.accounts.first(ready)
+            ready.remove(chosen)
         else:
             chosen = part.yielding.pop(0)
         part.waiting -= 1
@@ -473,9 +454,7 @@ class CoreHost(SharedHost):
             if busy.waiting and busy is not idle:
                 turn = self._movable(busy, now, inf)
                 if turn is not None:
-                    own = turn.program.parts[idle.place]
-                    self._enter(own, now)
-                    self._give(idle, own, turn)
+                    self._give(idle, self._move(turn, idle, now), turn)
                     return
         self._idle += 1
 
@@ -489,7 +468,7 @@ class CoreHost(SharedHost):
                 return
 
     def _movable(self, core: Core, now: float, most: float) -> Turn | None:
-        """Take from a core a thread that waits there, and has not used it so lately."""
+        """A thread that waits for a core, and has not used it so lately."""
         for part in core.queued:
             if (
                 not part.waiting
@@ -497,18 +476,30 @@ class CoreHost(SharedHost):
                 or part.weight / part.runnable > most
             ):
                 continue
-            lines: Any = (part.ready, part.spent, part.yielding)
+            lines: Any = (part.ready, part.yielding)
             for line in lines:
                 turn: Turn
                 for turn in line:
                     if now - turn.ran_s >= _HOT_S:
-                        line.remove(turn)
-                        part.waiting -= 1
-                        core.waiting -= 1
-                        self._waited(turn)
-                        self._exit(part, now)
                         return turn
         return None
+
+    def _move(self, turn: Turn, core: Core, now: float) -> Part:
+        """A thread that waits for one core is moved to another."""
+        parts = turn.program.parts
+        part = parts[turn.core.place]
+        there = parts[core.place]
+        if turn.seconds == inf:
+            part.yielding.remove(turn)  # type: ignore[arg-type]
+        else:
+            part.ready.remove(turn)
+            there.accounts.enter(turn, self.slice_s, part.accounts.leave(turn))
+        part.waiting -= 1
+        part.core.waiting -= 1
+        self._waited(turn)
+        self._exit(part, now)
+        self._enter(there, now)
+        return there
 
     def _balance(self, core: Core, now: float) -> None:
         """From time to time a busy core takes threads from a busier one (``sched_balance_rq``)."""
@@ -523,11 +514,10 @@ class CoreHost(SharedHost):
                 turn = self._movable(busiest, now, excess)
                 if turn is None:
                     break
-                part = turn.program.parts[core.place]
-                excess -= part.weight / max(part.runnable, 1)
+                there = turn.program.parts[core.place]
+                excess -= there.weight / max(there.runnable, 1)
                 moved = True
-                self._enter(part, now)
-                self._line_up(turn, core, part)
+                self._line_up(turn, core, self._move(turn, core, now))
         core.balances_s = _BALANCED_S if moved else min(2.0 * core.balances_s, 2.0 * _BALANCED_S)
         core.balanced_s = now + core.balances_s
 
@@ -548,7 +538,7 @@ class CoreHost(SharedHost):
         own.renew(self.slice_s)
         now = self.clock._now
         best: Part = own if core.holds(own) else core.next_part(now, own)
-        if best is not own or own.ready or own.spent:
+        if best is not own or own.ready:
             self._wait_behind(spin, own)
             self._give(core, best, self._pick(best))
         else:
