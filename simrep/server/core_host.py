@@ -406,7 +406,10 @@ class CoreHost(SharedHost):
         part: Any = core.part
         sleeper = Sleeper(core, now)
         part.accounts.sleep(turn, sleeper)
-        turn.program.asleep.append(sleeper)
+        if turn.program is self._kernel:  # it comes next where the last one ended
+            self._kernel.asleep = [sleeper]
+        else:
+            turn.program.asleep.append(sleeper)
         self._exit(part, now)
         if core.waiting:
             self._hand_on(core, of_group=True)
