@@ -356,7 +356,7 @@ class Turn(Visit):
     __slots__ = (
         "begun_s", "charged_s", "core", "due_s", "ends_s", "own_s", "program", "ran_s",
     )  # fmt: skip
-    program: CoreProgram
+    program: Any  # a CoreProgram; none of a thread with real-time priority
     core: Core
     ran_s: float  # when it last used a core
     begun_s: float  # since when it has had the core for the work at hand

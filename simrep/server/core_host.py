@@ -330,6 +330,7 @@ class CoreHost(SharedHost):
                 holder.seconds -= self.clock._now - holder.begun_s
             core.interrupted = holder
         turn = UrgentTurn(self, seconds, call, argument)
+        turn.program = None
         turn.core = core
         core.turn = turn
         self.go_on_urgent(turn)
@@ -491,9 +492,9 @@ class CoreHost(SharedHost):
         """A thread that waits for one core is moved to another."""
         parts = turn.program.parts
         part = parts[turn.core.place]
-        there = parts[core.place]
+        there: Part = parts[core.place]
         if turn.seconds == inf:
-            part.yielding.remove(turn)  # type: ignore[arg-type]
+            part.yielding.remove(turn)
         else:
             part.ready.remove(turn)
             there.accounts.enter(turn, self.slice_s, part.accounts.leave(turn))

@@ -173,6 +173,17 @@ def test_a_thread_with_real_time_priority_interrupts_all_others(clock: Clock, do
     assert host.busy_s == pytest.approx(1.44 * MS)
 
 
+def test_what_a_thread_with_real_time_priority_hands_on_is_work_of_another(
+    clock: Clock, done: Done
+) -> None:
+    host = machine(clock)
+    server = host.program()
+    urgent = host.urgent
+    urgent.run(0.02 * MS, lambda _: server.go_on(0.1 * MS, done, "server"))
+    clock.run()
+    assert done.at["server"] == pytest.approx(0.12 * MS)
+
+
 def test_a_busy_wait_that_is_interrupted_may_be_stopped(clock: Clock, done: Done) -> None:
     host = machine(clock)
     program = host.program()
