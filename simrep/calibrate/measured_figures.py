@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simrep.data.dataset import Dataset
-from simrep.data.definition import Fit, SeriesTable
+from simrep.data.definition import Extra, Fit, SeriesTable
 from simrep.data.measurements import MeasuredCell, written
 from simrep.errors import SimrepError
 from simrep.scenario import Scenario, load, with_values
@@ -102,24 +102,26 @@ class MeasuredFigures:
         """Those of some cells of a series."""
         base = load(dataset.scenario_path(series))
         metric = dataset.definition.metric
-        columns: list[tuple[str, float | None, float | None]] = [(metric.column, spec.noise, None)]
-        columns += [(extra.column, extra.noise, extra.absolute) for extra in spec.extra]
+        own = Extra(column=metric.column, result=metric.result)
+        columns: list[tuple[Extra, float | None]] = [(own, spec.noise)]
+        columns += [(extra, extra.noise) for extra in spec.extra]
         return cls(
             scenarios=tuple(with_values(base, cell.settings) for cell in cells),
-            figures=(metric.result, *(extra.result for extra in spec.extra)),
+            figures=tuple(seen.result for seen, _ in columns),
             observations=tuple(
                 Observation(
                     row,
                     figure,
-                    f"{column} at {written(cell.factors)}",
-                    cell.values[column],
-                    _noise(cell, column) if noise is None else noise,
-                    absolute,
+                    f"{seen.column} at {written(cell.factors)}",
+                    cell.values[seen.column],
+                    _noise(cell, seen.column) if noise is None else noise,
+                    seen.absolute,
                 )
                 for row, cell in enumerate(cells)
-                for figure, (column, noise, absolute) in enumerate(columns)
-                if cell.values.get(column, 0.0) > 0.0
-                or (absolute is not None and cell.values.get(column) == 0.0)
+                for figure, (seen, noise) in enumerate(columns)
+                if seen.applies(cell.factors)
+                if cell.values.get(seen.column, 0.0) > 0.0
+                or (seen.absolute is not None and cell.values.get(seen.column) == 0.0)
             ),
         )
 

@@ -65,6 +65,7 @@ def setup_of(scenario: Scenario) -> Setup:
     machine = cluster.machine.above(
         DEFAULT_MACHINE if pack is None else pack.machine.above(DEFAULT_MACHINE)
     )
+    machine = _with_one_queue(cluster.machine, machine)
     if machine.autogroup:
         machine = _busy_for_a_slice(cluster.machine, machine)
     rtt_ms = network.rtt_ms
@@ -99,7 +100,9 @@ def setup_of(scenario: Scenario) -> Setup:
     own = {node.name: node for node in scenario.nodes if node.host is None}
     described: dict[str, MachineTable] = {**own, **{host.name: host for host in scenario.hosts}}
     machines = {
-        name: described[name].above(machine) if name in described else machine
+        name: _with_one_queue(described[name], described[name].above(machine))
+        if name in described
+        else machine
         for name in dict.fromkeys(placement)
     }
     for name, one in machines.items():
@@ -146,12 +149,26 @@ def _check_sharing(where: str, machine: MachineTable) -> None:
             "is not simulated on a machine that is fair between programs",
             "set autogroup = false, or remove it and let cores be the threads of the machine",
         )
+    if machine.newidle_us != DEFAULT_MACHINE.newidle_us and not machine.core_queues:
+        raise ScenarioError(
+            f"{where}.newidle_us",
+            "needs a machine with a queue for each core: with one queue for all, none has nothing "
+            "to do while threads wait",
+            "set core_queues = true (and autogroup), or remove it",
+        )
     if machine.others and not machine.core_queues:
         raise ScenarioError(
             f"{where}.others",
             "needs a machine with a queue for each core",
             "set core_queues = true (and autogroup), or remove it",
         )
+
+
+def _with_one_queue(given: MachineTable, machine: MachineTable) -> MachineTable:
+    """A machine with one queue for all cores does not need what a pack says of several."""
+    if machine.core_queues or given.newidle_us is not None:
+        return machine
+    return machine.model_copy(update={"newidle_us": DEFAULT_MACHINE.newidle_us})
 
 
 def _busy_for_a_slice(given: MachineTable, machine: MachineTable) -> MachineTable:

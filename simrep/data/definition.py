@@ -389,6 +389,9 @@ class Extra(_Table):
 
     column: str = Field(description="CSV column")
     result: str = Field(description="figure of a result")
+    where: dict[str, tuple[Value, ...]] = Field(
+        {}, description="factors and values of the cells whose figure counts"
+    )
     noise: float = Field(
         0.2, gt=0, le=5, description="relative standard deviation of a measurement"
     )
@@ -398,6 +401,10 @@ class Extra(_Table):
         description="standard deviation in the unit of the column, beside `noise`: differences "
         "and not ratios are compared, and a measured 0 is allowed",
     )
+
+    def applies(self, factors: Mapping[str, Value]) -> bool:
+        """Whether the figure of a cell counts."""
+        return all(factors[name] in values for name, values in self.where.items())
 
 
 class Fit(_Table):

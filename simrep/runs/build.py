@@ -64,6 +64,8 @@ def build_host(
     assert machine.cold_after_ms is not None
     assert machine.wakeup_us is not None
     assert machine.variation is not None
+    assert machine.newidle_us is not None
+    own = {"newidle_s": machine.newidle_us / 1e6} if make is CoreHost else {}
     host = make(
         clock,
         machine.cores,
@@ -76,6 +78,7 @@ def build_host(
         wakeup_s=machine.wakeup_us / 1e6,
         variation=machine.variation,
         parallel_syncs=machine.parallel_syncs,
+        **own,
     )
     if machine.others:
         if not isinstance(host, CoreHost):

@@ -163,6 +163,8 @@ class RunRecord:
     counters : mapping of node name to mapping of status variable to value
         Counted from the start of the simulation, warm-up included.
     stations : tuple of StationUse
+    cpu_s : mapping of str to float
+        See ``Result.cpu_s``.
     scheduled : tuple of ScheduledRecord
         What became of the scheduled transactions, in the order of the scenario.
     load : LoadRecord or None
@@ -194,6 +196,7 @@ class RunRecord:
     measurement: Measurement
     counters: Counters = field(default_factory=dict)
     stations: tuple[StationUse, ...] = ()
+    cpu_s: Mapping[str, float] = field(default_factory=dict)
     scheduled: tuple[ScheduledRecord, ...] = ()
     load: LoadRecord | None = None
     degradation: tuple[Degradation, ...] = ()

@@ -19,6 +19,7 @@ from simrep.kernel.trace import Trace, TraceEvent
 from simrep.kernel.watch import Waited, Watch
 from simrep.measure.confidence import mser5
 from simrep.measure.meter import Meter, TransactionLog
+from simrep.measure.processors import ProcessorWatch
 from simrep.measure.stations import Station, StationWatch
 from simrep.runs.build import build_clients, build_cluster, build_reads, build_replica_cluster
 from simrep.runs.collector import collecting_seldom
@@ -34,6 +35,7 @@ from simrep.runs.story import Follow, Story
 from simrep.runs.volume import check_volume
 from simrep.scenario.run import RunTable
 from simrep.scenario.schema import Scenario
+from simrep.server.core import CoreProgram
 from simrep.workload.clients import Clients
 from simrep.workload.failover import FailoverClients
 from simrep.workload.laps import LapClock
@@ -168,6 +170,7 @@ def _simulate(
     flushers = [host.flusher for host in hosts if host.flusher is not None]
     stations: list[Station] = [*hosts, *flushers, *model.stations()]
     watch = StationWatch(clock, stations, meter.start_s, model.settle)
+    processors = ProcessorWatch(clock, _programs(cluster), meter.start_s)
     periods = None
     if setup.workload.courses:
         assert settings.duration_s is not None, "a load that varies is measured for a given time"
@@ -260,6 +263,7 @@ def _simulate(
         degradation=degradation.measured(),
         counters=model.counters(),
         stations=watch.use(),
+        cpu_s=processors.used_s(),
         traffic=Traffic(clients.submitted, clients.committed, clients.aborted, clients.in_flight),
         noted=noted,
         faults=faults,
@@ -275,6 +279,13 @@ def _simulate(
         waited=None if blocked is None else tuple(blocked.waited),
         story=story,
     )
+
+
+def _programs(cluster: Cluster) -> dict[str, CoreProgram]:
+    """Programs of machines with a queue for each core: a server each, and all clients."""
+    named = dict(zip(cluster.names, cluster.hosts, strict=True))
+    named.update(dict.fromkeys(["clients"], cluster.client_hosts[0]))
+    return {name: host for name, host in named.items() if isinstance(host, CoreProgram)}
 
 
 def _active(clients: Clients, setup: Setup, from_s: float, to_s: float) -> float | None:

@@ -81,6 +81,9 @@ class Result(Report):
     counters : mapping of node name to mapping of status variable to value
         Counted from the start of the simulation, warm-up included.
     stations : tuple of StationUse
+    cpu_s : mapping of str to float
+        How long each server and all ``clients`` together used cores in the measured time, in
+        seconds over all cores; only of a machine with ``core_queues``.
     series : Series
         Commits and aborts per interval.
     intervals : mapping of str to (float, float)
@@ -152,6 +155,7 @@ class Result(Report):
     procedures: Mapping[str, ProcedureRecord] = field(default_factory=dict)
     stale: Staleness | None = None
     replica_cluster: ReplicaClusterLag | None = None
+    cpu_s: Mapping[str, float] = field(default_factory=dict)
     mean_active_clients: float | None = None
 
     @classmethod
@@ -235,6 +239,7 @@ class Result(Report):
             },
             stale=Staleness.of(reads, tuple(faults.phases), scenario) if reads else None,
             replica_cluster=ReplicaClusterLag.of(lags, faults) if lags else None,
+            cpu_s={name: _mean([run.cpu_s[name] for run in runs]) for name in runs[0].cpu_s},
             mean_active_clients=_mean(active) if active else None,
         )
 
@@ -349,6 +354,7 @@ class Result(Report):
         left_out |= {
             name for name in ("prediction", "mean_active_clients") if getattr(self, name) is None
         }
+        left_out |= set() if self.cpu_s else {"cpu_s"}
         content = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
         if len(self.classes) > 1:
             content["classes"] = {
@@ -399,6 +405,7 @@ class Result(Report):
         del content["versions"], content["breakdown"], content["error_texts"]
         content.pop("prediction", None)
         content.pop("contention", None)  # words
+        content.pop("cpu_s", None)
         for told in (
             "faults",
             "phases",

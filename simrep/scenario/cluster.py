@@ -121,6 +121,12 @@ class MachineTable(Table):
         description="with autogroup: each core has a queue and an account of its own, and an fsync "
         "takes turns on the cores, as Linux has it; default: one queue for all cores",
     )
+    newidle_us: Annotated[Microseconds | None, prior.NEW_IDLE] = Field(
+        None,
+        description="with core_queues: the longest that a core took of late to look for threads "
+        "that wait for another one, which it does not do in pauses that are shorter (Linux: "
+        "max_newidle_lb_cost); default: 20",
+    )
     second_thread_gain: Annotated[Gain | None, prior.SECOND_THREAD] = Field(
         None,
         description="what the second hardware thread of a core (hyper-threads) adds to its speed; "
@@ -160,6 +166,7 @@ DEFAULT_MACHINE = MachineTable(
     disk_variation=0.0,
     autogroup=False,
     core_queues=False,
+    newidle_us=20.0,
     second_thread_gain=0.0,
     others=0,
     others_weight=1.0,

@@ -156,6 +156,12 @@ COLD_FACTOR = Prior(
 )
 COLD_AFTER = Prior(0.3, 10.0, "fits: 1.1-3.5 ms")
 WAKE_UP = Prior(5.0, 50.0, _WAKE_UP)
+NEW_IDLE = Prior(
+    2.0,
+    750.0,
+    "own readings on virtual machines: 3-31 us when idle, 19-290 while loads run, up to 750 after "
+    "other work",
+)
 SECOND_THREAD = Prior(
     0.1, 0.35, "16-28 % with the first of them (D. Marr et al., 2002: servers), up to 30 %"
 )

@@ -9,6 +9,7 @@ from typing import Any, Final
 from simrep.kernel.happening import Happening
 from simrep.server.accounts import Accounts, Sleeper
 from simrep.server.host import Call, Visit
+from simrep.server.newidle import NewIdle
 from simrep.server.shared import Program, SharedHost
 
 __all__ = [
@@ -238,7 +239,7 @@ class Core:
     """
 
     __slots__ = (
-        "asked", "balanced_s", "balances_s", "interrupted", "kicked_s", "load", "part",
+        "asked", "balanced_s", "balances_s", "interrupted", "kicked_s", "load", "newidle", "part",
         "place", "queued", "turn", "waiting", "zero_s",
     )  # fmt: skip
 
@@ -255,6 +256,7 @@ class Core:
         self.waiting = 0
         self.load = 0.0
         self.zero_s = 0.0
+        self.newidle: NewIdle
 
     def average(self) -> tuple[float, float]:
         """The mean account of all parts, by weight, and the sum of the weights."""
@@ -338,9 +340,11 @@ class CoreProgram(Program):
         What it has on each core.
     asleep : list of Sleeper
         Its threads that sleep.
+    busy_s : float
+        How long its threads have used cores, in seconds.
     """
 
-    __slots__ = ("asleep", "parts")
+    __slots__ = ("asleep", "busy_s", "parts")
 
     def __init__(
         self, machine: SharedHost, cores: Sequence[Core], weight: float | None = None
@@ -348,6 +352,7 @@ class CoreProgram(Program):
         super().__init__(machine)
         self.parts = [Part(self, core, weight) for core in cores]
         self.asleep: list[Sleeper] = []
+        self.busy_s = 0.0
 
 
 class Turn(Visit):

@@ -20,6 +20,7 @@ from simrep.server.core import (
     UrgentTurn,
 )
 from simrep.server.host import Call, Spin
+from simrep.server.newidle import NewIdle
 from simrep.server.shared import SharedHost
 from simrep.server.storage import FlushQueue
 
@@ -45,9 +46,9 @@ class CoreHost(SharedHost):
     real-time priority (``urgent``) interrupts all others on the first core.
 
     A thread wakes on the core where it fell asleep, whatever that does meanwhile. A core that has
-    nothing to do takes a thread that waits for another one and has not used it for half a
-    millisecond; a busy core does so now and then if the other one is busier. A thread of the
-    kernel runs where it was asked for.
+    nothing to do may take a thread that waits for another one and has not used it for half a
+    millisecond, but does not always look (``NewIdle``); a busy core does so now and then if the
+    other one is busier. A thread of the kernel runs where it was asked for.
 
     A thread that waits busily (``spin``) asks again and again, and yields its core each time: any
     thread of its own program that waits for this core has it at once, one of another program when
@@ -58,7 +59,10 @@ class CoreHost(SharedHost):
     clock, cores, name, **traits
         As for ``Host``.
     streams : Streams
-        Source of the order in which threads of a program come, and of where threads were.
+        Source of the order in which threads of a program come, of where threads were, and of
+        whether a core looks for work.
+    newidle_s : float
+        The longest that a core took of late to look for work, in seconds: see ``NewIdle``.
 
     Notes
     -----
@@ -88,14 +92,24 @@ class CoreHost(SharedHost):
     Linux 6.18, kernel/sched/fair.c
     """
 
-    __slots__ = ("_cores", "_waker", "flushes")
+    __slots__ = ("_cores", "_overloaded", "_waker", "flushes")
 
     def __init__(
-        self, clock: Clock, cores: int, *, streams: Streams, name: str = "", **traits: Any
+        self,
+        clock: Clock,
+        cores: int,
+        *,
+        streams: Streams,
+        name: str = "",
+        newidle_s: float,
+        **traits: Any,
     ) -> None:
         self._cores = [Core(place) for place in range(cores)]
         self._waker: Core | None = None
+        self._overloaded = False
         super().__init__(clock, cores, streams=streams, name=name, **traits)
+        for core in self._cores:
+            core.newidle = NewIdle(self._chance, newidle_s)
         self._kernel: Any = CoreProgram(self, self._cores, _KERNEL_WEIGHT)
         self.flushes = FlushQueue(self._kernel)
 
@@ -195,6 +209,7 @@ class CoreHost(SharedHost):
             else:
                 part.accounts.wake(turn, sleeper, self.slice_s)
         if core.turn is None:
+            core.newidle.end(now)
             turn.seconds += self.wakeup_s
             self._idle -= 1
             self._enter(part, now)
@@ -245,6 +260,7 @@ class CoreHost(SharedHost):
             part.ready.append(turn)
         part.waiting += 1
         core.waiting += 1
+        self._overloaded = True
 
     def _sleeper(self, program: CoreProgram) -> Sleeper | None:
         """Which of a program's sleeping threads wakes."""
@@ -308,6 +324,7 @@ class CoreHost(SharedHost):
         self.busy_s += used_s
         part: Any = turn.core.part
         part.virtual_s += used_s / part.weight
+        part.program.busy_s += used_s
         if turn.seconds < inf:
             part.accounts.use(turn, used_s, self.slice_s)
 
@@ -319,6 +336,7 @@ class CoreHost(SharedHost):
         core = self._cores[0]
         holder = core.turn
         if holder is None:
+            core.newidle.end(self.clock._now)
             self._idle -= 1
             seconds += self.wakeup_s
         else:
@@ -349,8 +367,7 @@ class CoreHost(SharedHost):
             if core.waiting:
                 self._hand_on(core)
             else:
-                core.rest(self.clock._now)
-                self._take_over(core)
+                self._rest(core)
             return
         own: Any = core.part
         own.renew(self.slice_s)
@@ -395,6 +412,7 @@ class CoreHost(SharedHost):
         self._hand_on(core)
 
     def _put_back(self, turn: Turn, part: Part) -> None:
+        self._overloaded = True
         turn.since = turn.ran_s = self.clock._now
         part.ready.append(turn)
         part.waiting += 1
@@ -415,8 +433,7 @@ class CoreHost(SharedHost):
         if core.waiting:
             self._hand_on(core, of_group=True)
         else:
-            core.rest(now)
-            self._take_over(core)
+            self._rest(core)
 
     def _hand_on(self, core: Core, *, of_group: bool = False) -> None:
         """A core for the thread whose turn it is; a thread that sleeps leaves it to its program."""
@@ -451,24 +468,41 @@ class CoreHost(SharedHost):
         if wait > self.wait_max_s:
             self.wait_max_s = wait
 
-    def _take_over(self, idle: Core) -> None:
-        """A core that has nothing to do takes what waits for another one (``newidle_balance``)."""
+    def _rest(self, core: Core) -> None:
+        """A core has nothing to do, and perhaps looks for something (``sched_balance_newidle``)."""
         now = self.clock._now
+        core.rest(now)
+        newidle = core.newidle
+        newidle.begin(now)
+        if self._overloaded:
+            success = newidle.looks()
+            if success:
+                found = self._take_over(core)
+                newidle.count(success if found else 0)
+                if found:
+                    return
+        self._idle += 1
+
+    def _take_over(self, idle: Core) -> bool:
+        """A core that has nothing to do takes what waits for another one, if there is any."""
+        now = self.clock._now
+        self._overloaded = False
         for busy in self._cores:
             if busy.waiting and busy is not idle:
+                self._overloaded = True
                 turn = self._movable(busy, now, inf)
                 if turn is not None:
                     self._give(idle, self._move(turn, idle, now), turn)
-                    return
-        self._idle += 1
+                    return True
+        return False
 
     def _kick(self, busy: Core, now: float) -> None:
         """At a tick, tell an idle core to take something (``nohz_balancer_kick``)."""
         busy.kicked_s = now + TICK_S
         for core in self._cores:
             if core.turn is None:
-                self._idle -= 1
-                self._take_over(core)
+                if self._take_over(core):
+                    self._idle -= 1
                 return
 
     def _movable(self, core: Core, now: float, most: float) -> Turn | None:

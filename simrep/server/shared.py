@@ -110,7 +110,7 @@ class SharedHost(Host):
         self._used_least_s = 0.0  # by the program whose turn was last
         self._programs: list[Program] = []
         self._others = self.program()
-        self._kernel = self.program()
+        self._kernel: Any = self.program()
 
     def program(self) -> Program:
         """A further program, by the words of a machine."""
@@ -121,7 +121,8 @@ class SharedHost(Host):
     @property
     def kernel(self) -> Host:
         """See ``Host.kernel``."""
-        return self._kernel
+        kernel: Host = self._kernel
+        return kernel
 
     def run(self, seconds: float, call: Call, argument: Any = None) -> None:
         """See ``Host.run``."""

@@ -43,8 +43,9 @@ def done(clock: Clock) -> Done:
     return Done(clock)
 
 
-def machine(clock: Clock, cores: int = 1, **traits: float) -> CoreHost:
-    return CoreHost(clock, cores, streams=Streams(1), name="m", slice_s=1 * MS, **traits)
+def machine(clock: Clock, cores: int = 1, newidle_s: float = 0.0, **traits: float) -> CoreHost:
+    own = {"slice_s": 1 * MS, "newidle_s": newidle_s}
+    return CoreHost(clock, cores, streams=Streams(1), name="m", **own, **traits)
 
 
 def test_a_core_goes_to_the_next_when_its_program_has_used_more_than_its_share(

@@ -68,6 +68,8 @@ def run_tables(result: Result) -> Group:
     if used:
         some = f" ({_SHOWN_STATIONS} of {used})" if used > _SHOWN_STATIONS else ""
         parts[f"Stations, busiest first{some}"] = _stations(result)
+    if result.cpu_s:
+        parts["Who uses the cores"] = _processors(result)
     if any(value for counters in result.counters.values() for value in counters.values()):
         parts["Status variables"] = _counters(result)
     lines: list[tuple[Any, Any]] = [(title(name), content) for name, content in parts.items()]
@@ -221,6 +223,17 @@ def _stations(result: Result) -> Table:
     )  # fmt: skip
     heads = ("station", "servers", "busy", "queue", "mean wait", "longest wait")
     return _table(heads, rows=rows)
+
+
+def _processors(result: Result) -> Table:
+    done = result.committed + result.aborted
+    whole = sum(result.cpu_s.values())
+    rows = (
+        (name, duration(used), f"{used / whole:.1%}" if whole else "-",
+         duration(used / done) if done else "-")
+        for name, used in result.cpu_s.items()
+    )  # fmt: skip
+    return _table(("program", "CPU time", "share", "per transaction"), rows=rows)
 
 
 def _counters(result: Result) -> Table:
