@@ -76,7 +76,7 @@ class Part:
     """
 
     __slots__ = (
-        "_averaged_s", "_counted", "_fixed", "_lag_s", "accounts", "core", "deadline_s", "delayed",
+        "_averaged_s", "_fixed", "_lag_s", "accounts", "core", "deadline_s", "delayed",
         "load", "program", "protected_s", "queued", "ready", "runnable", "virtual_s", "waiting",
         "weight", "yielding",
     )  # fmt: skip
@@ -91,7 +91,6 @@ class Part:
         self.runnable = 0
         self.load = 0.0  # threads that can run, averaged
         self._averaged_s = 0.0
-        self._counted = 0.0
         self._fixed = weight is not None
         self.weight = 1.0 if weight is None else weight
         self.virtual_s = 0.0
@@ -111,12 +110,13 @@ class Part:
         self.load = self.load_at(now)
         self._averaged_s = now
         self.runnable += change
-        if not self._fixed:
-            if self.runnable or not self.queued:
-                self._weigh(now, slice_s)
-            counted = self.weight * min(self.load, 1.0)
-            self.core.load += counted - self._counted
-            self._counted = counted
+        if not self._fixed and (self.runnable or not self.queued):
+            self._weigh(now, slice_s)
+
+    def carry(self, load: float, now: float) -> None:
+        """A thread that changes its core takes along how much it could run of late."""
+        self.load = max(self.load_at(now) + load, 0.0)
+        self._averaged_s = now
 
     def _weigh(self, now: float, slice_s: float) -> None:
         """By its share of the program's threads (``calc_group_shares``, ``reweight_entity``)."""
@@ -232,15 +232,17 @@ class Core:
         When it next looks whether another core is busier, and how long it waits from then.
     kicked_s : float
         When it may next tell an idle core that it has too much to do.
-    load : float
-        Weights of all parts.
+    failed : int
+        How often in a row it has found another core busier, and no thread there that it could take.
+    parts : list of Part
+        What each program has here.
     zero_s : float
         Where the accounts of the parts begin when none of them had a thread that can run.
     """
 
     __slots__ = (
-        "asked", "balanced_s", "balances_s", "interrupted", "kicked_s", "load", "newidle", "part",
-        "place", "queued", "turn", "waiting", "zero_s",
+        "asked", "balanced_s", "balances_s", "failed", "interrupted", "kicked_s", "newidle", "part",
+        "parts", "place", "queued", "turn", "waiting", "zero_s",
     )  # fmt: skip
 
     def __init__(self, place: int) -> None:
@@ -250,13 +252,18 @@ class Core:
         self.queued: list[Part] = []
         self.asked = False
         self.interrupted: Any = None
-        self.balances_s = 0.0
+        self.balances_s = 32e-3
         self.balanced_s = 0.0
         self.kicked_s = 0.0
         self.waiting = 0
-        self.load = 0.0
+        self.failed = 0
+        self.parts: list[Part] = []
         self.zero_s = 0.0
         self.newidle: NewIdle
+
+    def load_at(self, now: float) -> float:
+        """What it has had to do of late, by the weights of all parts."""
+        return sum([part.weight * min(part.load_at(now), 1.0) for part in self.parts])
 
     def average(self) -> tuple[float, float]:
         """The mean account of all parts, by weight, and the sum of the weights."""
@@ -351,6 +358,8 @@ class CoreProgram(Program):
     ) -> None:
         super().__init__(machine)
         self.parts = [Part(self, core, weight) for core in cores]
+        for part in self.parts:
+            part.core.parts.append(part)
         self.asleep: list[Sleeper] = []
         self.busy_s = 0.0
 

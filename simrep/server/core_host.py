@@ -31,6 +31,7 @@ _BALANCED_S: Final = 32e-3  # busy_factor times as many milliseconds as there ar
 _UNEQUAL: Final = 1.17  # imbalance_pct
 _SOON_S: Final = 1e-9
 _HOT_S: Final = 5e-4  # what has used a core so lately stays on it (sysctl_sched_migration_cost)
+_COLD_TRIES: Final = 1  # but for when more attempts have failed (cache_nice_tries)
 
 
 class CoreHost(SharedHost):
@@ -48,7 +49,9 @@ class CoreHost(SharedHost):
     A thread wakes on the core where it fell asleep, whatever that does meanwhile. A core that has
     nothing to do may take a thread that waits for another one and has not used it for half a
     millisecond, but does not always look (``NewIdle``); a busy core does so now and then if the
-    other one is busier. A thread of the kernel runs where it was asked for.
+    other one is busier. When it has found no thread that is less than half of the difference, it
+    may take a larger one the next time: so three programs that compute share two cores evenly. A
+    thread of the kernel runs where it was asked for.
 
     A thread that waits busily (``spin``) asks again and again, and yields its core each time: any
     thread of its own program that waits for this core has it at once, one of another program when
@@ -273,11 +276,6 @@ class CoreHost(SharedHost):
         asleep.pop()
         return sleeper
 
-    def _load(self, core: Core, now: float) -> float:
-        """What it has had to do of late, in threads."""
-        part: Part = self._kernel.parts[core.place]
-        return core.load + part.weight * part.load_at(now)
-
     def _enter(self, part: Part, now: float) -> None:
         """One more thread of a program wants this core."""
         part.count(1, now, self.slice_s)
@@ -403,6 +401,8 @@ class CoreHost(SharedHost):
     def use_up(self, turn: Turn) -> None:
         """For the visit: it has used a slice, and has work left."""
         core = turn.core
+        if self.clock._now >= core.balanced_s:
+            self._balance(core, self.clock._now)
         if not core.waiting:
             self._start(turn)
             return
@@ -505,7 +505,7 @@ class CoreHost(SharedHost):
                     self._idle -= 1
                 return
 
-    def _movable(self, core: Core, now: float, most: float) -> Turn | None:
+    def _movable(self, core: Core, now: float, most: float, hot_s: float = _HOT_S) -> Turn | None:
         """A thread that waits for a core, and has not used it so lately."""
         for part in core.queued:
             if (
@@ -518,7 +518,7 @@ class CoreHost(SharedHost):
             for line in lines:
                 turn: Turn
                 for turn in line:
-                    if now - turn.ran_s >= _HOT_S:
+                    if now - turn.ran_s >= hot_s:
                         return turn
         return None
 
@@ -535,28 +535,40 @@ class CoreHost(SharedHost):
         part.waiting -= 1
         part.core.waiting -= 1
         self._waited(turn)
+        load: float = min(part.load_at(now) / part.runnable, 1.0)
+        part.carry(-load, now)
+        there.carry(load, now)
         self._exit(part, now)
         self._enter(there, now)
         return there
 
     def _balance(self, core: Core, now: float) -> None:
-        """From time to time a busy core takes threads from a busier one (``sched_balance_rq``)."""
-        moved = False
-        if core.waiting:
-            loads = [self._load(one, now) for one in self._cores]
-            most = max(loads)
+        """From time to time a busy core takes threads from a busier one (``sched_balance_rq``).
+
+        After each attempt without success twice as much may be moved (``nr_balance_failed`` in
+        ``detach_tasks``).
+        """
+        loads = [one.load_at(now) for one in self._cores]
+        most = max(loads)
+        load = loads[core.place]
+        if most > _UNEQUAL * load:
             busiest = self._cores[loads.index(most)]
-            load = loads[core.place]
-            excess = (most - load) / 2.0 if most > _UNEQUAL * load else 0.0
+            excess = (most - load) / 2.0
+            hot_s = 0.0 if core.failed > _COLD_TRIES else _HOT_S
+            moved = False
             while excess > 0.0 and busiest.waiting:
-                turn = self._movable(busiest, now, excess)
+                turn = self._movable(busiest, now, excess * 2.0**core.failed, hot_s)
                 if turn is None:
                     break
-                there = turn.program.parts[core.place]
-                excess -= there.weight / max(there.runnable, 1)
+                there = self._move(turn, core, now)
+                self._line_up(turn, core, there)
+                excess -= there.weight / there.runnable
                 moved = True
-                self._line_up(turn, core, self._move(turn, core, now))
-        core.balances_s = _BALANCED_S if moved else min(2.0 * core.balances_s, 2.0 * _BALANCED_S)
+            core.failed = 0 if moved else core.failed + 1
+            core.balances_s = _BALANCED_S
+        else:
+            core.failed = 0
+            core.balances_s = min(2.0 * core.balances_s, 2.0 * _BALANCED_S)
         core.balanced_s = now + core.balances_s
 
     # -- busy waiting ----------------------------------------------------------------------------

@@ -509,6 +509,17 @@ def test_others_get_their_share_of_a_busy_core(clock: Clock, done: Done) -> None
     assert done.at["long"] == pytest.approx(40 * 1.25 * MS, abs=2 * MS)
 
 
+def test_three_programs_that_compute_share_two_cores(clock: Clock, done: Done) -> None:
+    # If two of them stayed together on a core, the third one would end after half of the time.
+    # Between moves of one of them lie 32 to 96 ms.
+    host = machine(clock, 2)
+    for name in "abc":
+        host.program().run(2.0, done, name)
+    clock.run()
+    assert max(done.at.values()) == pytest.approx(3.0, abs=0.05)
+    assert min(done.at.values()) > 2.8
+
+
 def test_others_need_a_queue_for_each_core() -> None:
     with pytest.raises(simrep.ScenarioError, match=r"machine.others.*queue for each core"):
         insert(others=2)
@@ -538,6 +549,7 @@ def follows(workers: int) -> simrep.Result:
             },
         },
         seed=1,
+        replications=3,
     )  # fmt: skip
 
 
