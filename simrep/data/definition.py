@@ -292,6 +292,13 @@ class FailuresTable(_Table):
         description="every replication draws when its faults come: later than the scenario says, "
         "by up to so much",
     )
+    readings_s: float | None = Field(
+        None,
+        gt=0,
+        le=60,
+        description="time between two readings of the status variables: of queues the longest that "
+        "was read counts; default: the longest there was",
+    )
     tolerance_s: float = Field(
         0.15,
         gt=0,

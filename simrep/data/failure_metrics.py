@@ -27,6 +27,7 @@ from simrep.data.failure_run import (
 from simrep.data.failures import FailureSample
 from simrep.data.maintenance_metrics import maintenance_figures
 from simrep.data.operation_metrics import operation_figures
+from simrep.data.queue_readings import QueueReadings
 from simrep.data.removal_metrics import removal_figures
 from simrep.kernel.streams import Streams
 from simrep.kernel.timeline import Noted
@@ -58,13 +59,22 @@ class Course(Protocol):
 
 
 def failure_sample(
-    scenario: Scenario, series: SeriesTable, phase_s: float, seed: int, replication: int
+    scenario: Scenario,
+    series: SeriesTable,
+    phase_s: float,
+    readings_s: float | None,
+    seed: int,
+    replication: int,
 ) -> FailureSample:
     """Simulate one run of a cell, whose faults come at a time that is drawn."""
-    late_s = phase_s * Streams(seed, replication).uniform("dataset/phase")()
+    streams = Streams(seed, replication)
+    late_s = phase_s * streams.uniform("dataset/phase")()
     setup = _later(scenario, round(late_s, 6))
-    run = simulate(setup, seed, replication)
-    return failure_figures(run, Experiment.of(setup.scenario, series))
+    queues = None
+    if readings_s is not None:
+        queues = QueueReadings(readings_s * streams.uniform("dataset/readings")(), readings_s)
+    run = simulate(setup, seed, replication, attend=None if queues is None else queues.attend)
+    return failure_figures(run, Experiment.of(setup.scenario, series), queues)
 
 
 def _later(scenario: Scenario, late_s: float) -> Setup:
@@ -82,10 +92,13 @@ def _later(scenario: Scenario, late_s: float) -> Setup:
     return setup_of(with_values(scenario, times))
 
 
-def failure_figures(run: Course, experiment: Experiment) -> FailureSample:
+def failure_figures(
+    run: Course, experiment: Experiment, queues: QueueReadings | None = None
+) -> FailureSample:
     """All figures of a run by their names, and the errors that clients met.
 
-    An error is written as group, node and number. What did not happen has no figure.
+    An error is written as group, node and number. What did not happen has no figure. Of queues the
+    longest counts, or the longest that was read.
     """
     assert run.attempts is not None, "there is no fault"
     clients = Clients(run.attempts, experiment)
@@ -95,8 +108,8 @@ def failure_figures(run: Course, experiment: Experiment) -> FailureSample:
     figures |= dict(removal_figures(run.noted, clients, experiment))
     figures |= dict(acknowledgement_figures(run.noted, clients, experiment, run.fates))
     if experiment.held and isinstance(run, Replication):  # no other has its counters
-        figures |= dict(maintenance_figures(run, clients, experiment))
-        figures |= dict(operation_figures(run, clients, experiment))
+        figures |= dict(maintenance_figures(run, clients, experiment, queues))
+        figures |= dict(operation_figures(run, clients, experiment, queues))
     codes = set()
     for group in experiment.groups:
         for node, code, failed in clients.errors(group):

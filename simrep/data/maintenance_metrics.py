@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simrep.data.failure_run import Clients, Experiment, first_noted, longest_gap, rate
+from simrep.data.queue_readings import QueueReadings
 from simrep.kernel.timeline import Noted
 from simrep.runs.replication import Replication
 
@@ -22,7 +23,7 @@ _LAST_S = 3.0  # of the time in which the lock is held
 
 
 def maintenance_figures(
-    run: Replication, clients: Clients, experiment: Experiment
+    run: Replication, clients: Clients, experiment: Experiment, queues: QueueReadings | None = None
 ) -> Iterator[tuple[str, float]]:
     """All figures of a run by their names."""
     back = experiment.back_s - experiment.inject_s
@@ -54,7 +55,10 @@ def maintenance_figures(
         yield f"flow_control_sent_{node}_n", float(stops.count(place))
         yield f"flow_control_recv_{node}_n", float(len(stops))
         yield f"flow_control_paused_{node}_s", paused_s
-    yield f"recv_queue_max_{name}_n", counted(run.counters[name], "_recv_queue_max")
+    longest = counted(run.counters[name], "_recv_queue_max")
+    if queues is not None:
+        longest = queues.longest(victim, experiment.inject_s, experiment.back_s)
+    yield f"recv_queue_max_{name}_n", longest
     ordered = int((commits < back).sum())
     yield f"backlog_at_back_{name}_n", float(ordered - _applied(commits, noted, experiment))
 

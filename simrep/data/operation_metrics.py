@@ -11,6 +11,7 @@ from math import inf, nan
 
 from simrep.data.failure_run import Clients, Experiment, Group, longest_gap
 from simrep.data.maintenance_metrics import counted
+from simrep.data.queue_readings import QueueReadings
 from simrep.kernel.timeline import Noted
 from simrep.runs.replication import Replication
 
@@ -21,7 +22,7 @@ _SIGHT_S = 2.0  # after the statement in which flow control is looked at
 
 
 def operation_figures(
-    run: Replication, clients: Clients, experiment: Experiment
+    run: Replication, clients: Clients, experiment: Experiment, queues: QueueReadings | None = None
 ) -> Iterator[tuple[str, float]]:
     """All figures of a run by their names."""
     noted, names = run.noted, experiment.names
@@ -40,7 +41,7 @@ def operation_figures(
         yield f"max_latency_{who}_s", clients.longest(groups, low, high)
         if who == "others":
             yield from _waits_after(clients, others, until, names)
-    yield from _queues(run, names, noted)
+    yield from _queues(run, names, queues)
     stops = [one for one in noted if began_s <= one.at_s <= ended_s + _SIGHT_S]
     for place, name in enumerate(names):
         sent = sum(one.what == "fc-stop" and one.node == place for one in stops)
@@ -63,16 +64,19 @@ def _waits_after(
 
 
 def _queues(
-    run: Replication, names: Sequence[str], noted: Sequence[Noted]
+    run: Replication, names: Sequence[str], queues: QueueReadings | None
 ) -> Iterator[tuple[str, float]]:
-    """Of the node that ends first while it works, of the others in the whole run."""
-    first = next(one.node for one in noted if one.what == "ddl-ends")
+    """Of the node that ends first while it works, of the others afterwards."""
+    first, ended_s = next((one.node, one.at_s) for one in run.noted if one.what == "ddl-ends")
     for place, name in enumerate(names):
         own = run.counters[name]
         if place == first:
             yield f"recv_queue_during_{name}_n", own.get("ddl_recv_queue", nan)
         else:
-            yield f"recv_queue_after_{name}_n", counted(own, "_recv_queue_max")
+            longest = counted(own, "_recv_queue_max")
+            if queues is not None:
+                longest = queues.longest(place, ended_s)
+            yield f"recv_queue_after_{name}_n", longest
 
 
 def _stopped_s(noted: Sequence[Noted]) -> float:

@@ -344,7 +344,7 @@ def _failures(
     scenarios = {name: load(dataset.scenario_path(series)) for name, series in by_name.items()}
     hit = [with_values(scenarios[cell.series], dict(cell.settings)) for cell in dataset.failures]
     tasks = [
-        [(scenario, by_name[cell.series], table.phase_s, seed, number)
+        [(scenario, by_name[cell.series], table.phase_s, table.readings_s, seed, number)
          for number in range(replications)]
         for cell, scenario in zip(dataset.failures, hit, strict=True)
     ]  # fmt: skip

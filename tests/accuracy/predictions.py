@@ -54,5 +54,7 @@ def predicted(one: Prediction, replications: int = REPLICATIONS) -> float:
     """The median of simulated runs."""
     scenario = with_values(load(dataset_folder(DATASET) / one.scenario), one.settings)
     series = SeriesTable(name=one.case, title=one.case, scenario=one.scenario)
-    runs = [failure_sample(scenario, series, PHASE_S, 1, number) for number in range(replications)]
+    runs = [
+        failure_sample(scenario, series, PHASE_S, None, 1, number) for number in range(replications)
+    ]
     return median(figures[one.metric] for figures, _ in runs)
