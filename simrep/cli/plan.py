@@ -30,7 +30,7 @@ from simrep.contract.question import Option, Question
 from simrep.errors import ScenarioError
 from simrep.files import is_device
 from simrep.measure.grammar import duration, quantities, range_of, share
-from simrep.whatif.plan.catalogue import QUESTIONS, QUICK
+from simrep.whatif.plan.catalogue import QUESTIONS
 
 __all__ = ["plan", "with_questions"]
 
@@ -132,7 +132,7 @@ def _add(group: typer.Typer, question: Question) -> None:
             one.name: _read(one, value)
             for one in question.options
             if (value := given.pop(one.name)) is not None
-            and not (given["quick"] and one.name in QUICK and _by_default(context, one))
+            and not (given["quick"] and one.quick is not None and _by_default(context, one))
         }
         _answer(context.obj, question.name, own, **given)
 

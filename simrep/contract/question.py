@@ -43,6 +43,8 @@ class Option:
     unit : str
         In which a time is handed over: ``s`` if not given. A range without a unit is one of whole
         numbers.
+    quick : number, optional
+        What a first look takes instead of the default.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Option:
     flag: str = ""
     least: int | None = None
     unit: str = ""
+    quick: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,24 @@ def test_the_answer_is_the_sum_of_its_steps(tmp_path: Path) -> None:
     answer.plot(tmp_path / "restart.png")
 
 
+def test_a_first_look_repeats_it_less_often() -> None:
+    answer = simrep.plan(
+        SCENARIO, "rolling-restart", down_s=0.1, pause_s=0.1, nodes=["n2"], quick=True, jobs=1
+    )
+    assert len(answer.runs) == 2  # else 4
+    own = simrep.plan(
+        SCENARIO,
+        "rolling-restart",
+        down_s=0.1,
+        pause_s=0.1,
+        nodes=["n2"],
+        quick=True,
+        replications=3,
+        jobs=1,
+    )
+    assert len(own.runs) == 3
+
+
 def test_it_plays_the_procedure_itself() -> None:
     own = {"what": "rolling-restart", "at_s": 1.0}
     with pytest.raises(simrep.ScenarioError, match="plays a procedure itself"):

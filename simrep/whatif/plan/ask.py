@@ -15,7 +15,7 @@ from simrep.runs.progress import told
 from simrep.runs.sampler import at_least, seed_of
 from simrep.scenario import Scenario, load
 from simrep.whatif.plan.answer import Answer
-from simrep.whatif.plan.catalogue import QUESTIONS, QUICK
+from simrep.whatif.plan.catalogue import QUESTIONS
 
 __all__ = ["plan"]
 
@@ -81,8 +81,8 @@ def plan(
     asked = _question(question, find_model(loaded.cluster.model))
     if options.pop("quick", False):
         for option in asked.options:
-            if option.name in QUICK:
-                options.setdefault(option.name, max(option.least or 0, QUICK[option.name]))
+            if option.quick is not None:
+                options.setdefault(option.name, option.quick)
     answer: Answer = asked.ask(loaded, **options)
     return answer
 

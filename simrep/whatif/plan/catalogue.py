@@ -5,12 +5,10 @@ from __future__ import annotations
 from simrep.contract.question import Option, Question
 
 __all__ = [
-    "QUESTIONS", "QUICK", "rejoin_question", "repeated", "scheduled", "timeouts_question",
+    "QUESTIONS", "rejoin_question", "repeated", "scheduled", "timeouts_question",
 ]  # fmt: skip
 
-QUICK: dict[str, float] = {"precision": 0.25, "replications": 4}
-"""What a first look asks of questions that have these options."""
-
+_QUICK = 4  # replications of a first look
 _OBJECTIVE = Option(
     "objective",
     "Conditions to meet: tps>=500,p99<=250ms (tps, mean, p50, p95, p99, max, stall, or the path "
@@ -22,7 +20,12 @@ _OBJECTIVE = Option(
 
 def _precision(default: str) -> Option:
     return Option(
-        "precision", "Width of the interval around the answer.", "share", default, metavar="SHARE"
+        "precision",
+        "Width of the interval around the answer.",
+        "share",
+        default,
+        metavar="SHARE",
+        quick=0.25,
     )
 
 
@@ -37,14 +40,22 @@ def _search(unit: str = "", most: int = 24, precision: str = "5%") -> tuple[Opti
             "count",
             most,
             least=4,
+            quick=_QUICK,
         ),
     )
 
 
-def repeated(default: int | None, least: int = 2) -> Option:
-    """How often a question simulates what it asks about."""
+def repeated(default: int | None, least: int = 2, quick: int = _QUICK) -> Option:
+    """How often a question simulates what it asks about; a first look does so less often."""
+    if default is not None and default <= quick:
+        quick = max(default // 2, least)
     return Option(
-        "replications", "Repetitions with other random numbers.", "count", default, least=least
+        "replications",
+        "Repetitions with other random numbers.",
+        "count",
+        default,
+        least=least,
+        quick=quick,
     )
 
 
@@ -123,7 +134,7 @@ def rejoin_question(answer: str) -> Question:
                 metavar="MB",
                 flag="disk",
             ),
-            repeated(None),
+            repeated(None, quick=2),
         ),
     )
 
