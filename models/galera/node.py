@@ -68,6 +68,7 @@ class GaleraNode:
         log_write_us = costs.log_write_us if options.flush_log_at_trx_commit else 0.0
         self._commitment = routine((costs.commit_us + log_write_us) * _US)
         self.switch_s = costs.switch_us * _US
+        self._wait_s = costs.wait_us * _US
         self._key_s = costs.certify_key_us * _US
         self._miss_s = costs.key_miss_us * _US
         # So many keys are certified in a time that is charged to the thread outside the monitor.
@@ -256,12 +257,15 @@ class GaleraNode:
             self.host.run(self.switch_s, self.sender.fail, local)
             self._commit_monitor.enter(ordered.seqno, self._cancel, ordered)
         elif ordered.writeset.part is None or ordered.writeset.part.last:
-            self._commit_monitor.enter_local(ordered.seqno, self._commit, ordered)
+            self._commit_monitor.enter_local(
+                ordered.seqno, self._in_turn(ordered, self._commit), ordered
+            )
         else:  # its stored row gets the sequence number
             self.host.run(self.writer.log_row_s, self._stored_local, ordered)
 
     def _stored_local(self, ordered: Ordered) -> None:
-        self._commit_monitor.enter_local(ordered.seqno, self._commit, ordered)
+        call = self._in_turn(ordered, self._commit)
+        self._commit_monitor.enter_local(ordered.seqno, call, ordered)
 
     # -- replicas: the appliers ----------------------------------------------------------------
 
@@ -278,7 +282,7 @@ class GaleraNode:
             self.flow_control.grown(length)
         if self._idle_appliers:
             self._idle_appliers -= 1
-            self.host.run(self._certification.cost(), self._fetch)
+            self.host.run(self._certification.cost() + self._wait_s, self._fetch)
 
     def _next_writeset(self) -> None:
         if self._recv_q:
@@ -314,13 +318,22 @@ class GaleraNode:
         self.host.run(self.switch_s, self.writer.begin, ordered)
 
     def _applied(self, ordered: Ordered) -> None:
-        self._commit_monitor.enter(ordered.seqno, self._commit, ordered)
+        call = self._in_turn(ordered, self._commit)
+        self._commit_monitor.enter(ordered.seqno, call, ordered)
 
     def _rolled_back(self, stream: tuple[int, int]) -> None:
         if self.trace is not None:
             self.trace.record(self.index, "orphan", 0, stream)
 
     # -- commit, in order ----------------------------------------------------------------------
+
+    def _in_turn(
+        self, ordered: Ordered, commit: Callable[[Ordered], object]
+    ) -> Callable[[Any], object]:
+        """What follows when its turn comes: a thread that has to wait sleeps, and is woken."""
+        if self._wait_s and self._commit_monitor.next != ordered.seqno:
+            return partial(self.host.run, self._wait_s, commit)
+        return commit
 
     def _commit(self, ordered: Ordered) -> None:
         seconds = self._commitment.cost()

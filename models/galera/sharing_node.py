@@ -84,7 +84,8 @@ class SharingNode(GaleraNode):
         ):  # it is certified without delay
             self._shared.last = verdict
             local.protected = True
-            self._commit_monitor.enter_local(seqno, self._commit_local, ordered)
+            call = self._in_turn(ordered, self._commit_local)
+            self._commit_monitor.enter_local(seqno, call, ordered)
         else:
             self._await_certification(local)
             self._local_monitor.enter(seqno, self._certify_local, ordered)
@@ -99,7 +100,8 @@ class SharingNode(GaleraNode):
             local.protected = True
             local.undo = None
             self._local_monitor.leave()
-            self._commit_monitor.enter_local(ordered.seqno, self._commit_local, ordered)
+            call = self._in_turn(ordered, self._commit_local)
+            self._commit_monitor.enter_local(ordered.seqno, call, ordered)
         else:
             super()._certified_local(ordered)
 
@@ -156,7 +158,8 @@ class SharingNode(GaleraNode):
         if ordered.stream is not None:
             super()._applied(ordered)
         else:
-            self._commit_monitor.enter(ordered.seqno, self._commit_other, ordered)
+            call = self._in_turn(ordered, self._commit_other)
+            self._commit_monitor.enter(ordered.seqno, call, ordered)
 
     def _commit_other(self, ordered: Ordered) -> None:
         self.host.go_on(self._commitment.cost(), self._committed_other, ordered)
