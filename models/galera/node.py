@@ -13,7 +13,7 @@ from .certifier import Certifier
 from .flow_control import FlowControl
 from .group import GroupMember, Sender
 from .member_states import MemberState
-from .monitors import ApplyMonitor, LooseCommitMonitor, Reports, commit_monitor
+from .monitors import IN_ORDER, ApplyMonitor, LooseCommitMonitor, Reports, commit_monitor
 from .options import GaleraCosts, GaleraOptions
 from .row_writer import RowWriter
 from .stored_fragments import StoredFragments
@@ -69,6 +69,7 @@ class GaleraNode:
         self._commitment = routine((costs.commit_us + log_write_us) * _US)
         self.switch_s = costs.switch_us * _US
         self._wait_s = costs.wait_us * _US
+        self._turn_s = self._wait_s if options.commit_order == IN_ORDER else 0.0
         self._key_s = costs.certify_key_us * _US
         self._miss_s = costs.key_miss_us * _US
         # So many keys are certified in a time that is charged to the thread outside the monitor.
@@ -330,9 +331,12 @@ class GaleraNode:
     def _in_turn(
         self, ordered: Ordered, commit: Callable[[Ordered], object]
     ) -> Callable[[Any], object]:
-        """What follows when its turn comes: a thread that has to wait sleeps, and is woken."""
-        if self._wait_s and self._commit_monitor.next != ordered.seqno:
-            return partial(self.host.run, self._wait_s, commit)
+        """What follows when its turn comes: a thread that has to wait sleeps, and is woken.
+
+        Only where all commit in order: else nobody can tell before who will have to wait.
+        """
+        if self._turn_s and self._commit_monitor.next != ordered.seqno:
+            return partial(self.host.run, self._turn_s, commit)
         return commit
 
     def _commit(self, ordered: Ordered) -> None:
