@@ -93,7 +93,7 @@ def predict(
         table = fault_scenario(experiment, cell, Figures({}, _BASE_RTT_MS))
         series = SeriesTable(name=series_name(cell), title="", scenario=cell.label)
         scenario = Scenario.model_validate(table)
-        tasks.append([(scenario, series, _PHASE_S, seed, number) for number in range(runs)])
+        tasks.append([(scenario, series, _PHASE_S, None, seed, number) for number in range(runs)])
     for cell, samples in zip(cells, in_groups(failure_sample, tasks, executor), strict=True):
         yield cell.label, _of_cell(cell, names, samples)
 
