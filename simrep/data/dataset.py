@@ -128,6 +128,8 @@ def load_dataset(name: str | Path) -> Dataset:
         found = failure_cells(definition, rows, where)
         return Dataset(own_name, folder, definition, nothing, nothing, nothing, failures=found)
     cells = {series.name: measured_cells(definition, series, rows, where) for series in every}
+    for series in every:
+        _check_extras(series, cells[series.name], where_defined)
     simulated = {s.name: grid_cells(definition, s, "simulate", where_defined) for s in every}
     for system, measured in cells.items():
         known = [cell.factors for cell in measured]
@@ -233,6 +235,27 @@ def _check_columns(definition: Definition, rows: Sequence[CsvRow], where: str) -
             DatasetWarning,
             stacklevel=3,
         )
+
+
+def _check_extras(series: SeriesTable, cells: Sequence[MeasuredCell], where: str) -> None:
+    """Refuse further columns of a fit that are wanted of cells which are not there."""
+    for extra in series.fit.extra if series.fit else ():
+        place = f"{where}: series {series.name!r}: fit.extra.where"
+        for name, values in extra.where.items():
+            known = {cell.factors[name] for cell in cells if name in cell.factors}
+            if not known:
+                raise ScenarioError(
+                    place,
+                    f"has no factor {name!r}",
+                    nearest(name, cells[0].factors if cells else ()),
+                )
+            for value in values:
+                if value not in known:
+                    raise ScenarioError(
+                        place,
+                        f"no cell has {name} = {value!r}",
+                        nearest(str(value), map(str, known)),
+                    )
 
 
 def _shown(definition: Definition, rows: Sequence[CsvRow]) -> Show:

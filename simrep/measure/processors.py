@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from simrep.kernel.clock import Clock
@@ -20,22 +20,27 @@ class ProcessorWatch:
     Parameters
     ----------
     clock : Clock
-    programs : mapping of str to program
-        By the names under which they are reported; each counts in ``busy_s`` for how long its
-        threads have used cores, in seconds.
+    programs : mapping of str to sequence of program
+        By the names under which they are reported together; each counts in ``busy_s`` for how long
+        its threads have used cores, in seconds.
     start_s : float
         When measuring starts.
     """
 
-    def __init__(self, clock: Clock, programs: Mapping[str, _Program], start_s: float) -> None:
+    def __init__(
+        self, clock: Clock, programs: Mapping[str, Sequence[_Program]], start_s: float
+    ) -> None:
         self._programs = dict(programs)
         self._before = dict.fromkeys(self._programs, 0.0)
         if self._programs and start_s > clock.now:
             clock.at(start_s, self._mark)
 
     def _mark(self, _: object) -> None:
-        self._before = {name: one.busy_s for name, one in self._programs.items()}
+        self._before = self._total_s()
+
+    def _total_s(self) -> dict[str, float]:
+        return {name: sum(one.busy_s for one in own) for name, own in self._programs.items()}
 
     def used_s(self) -> dict[str, float]:
         """Seconds from the start of measuring until now, over all cores, by name."""
-        return {name: one.busy_s - self._before[name] for name, one in self._programs.items()}
+        return {name: total_s - self._before[name] for name, total_s in self._total_s().items()}

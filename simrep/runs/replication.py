@@ -49,6 +49,7 @@ __all__ = [
     "with_warmup_found",
 ]
 
+_CLIENTS = "clients"  # under which all of them use cores
 _PILOT = 2**32 - 1  # the replication that shows the warm-up; no run counts it
 _FEWEST = 10  # transactions that tell anything of a warm-up
 _PARTS = (0.125, 0.25, 0.5)  # of the measured time, in a brief pilot
@@ -281,11 +282,18 @@ def _simulate(
     )
 
 
-def _programs(cluster: Cluster) -> dict[str, CoreProgram]:
-    """Programs of machines with a queue for each core: a server each, and all clients."""
-    named = dict(zip(cluster.names, cluster.hosts, strict=True))
-    named.update(dict.fromkeys(["clients"], cluster.client_hosts[0]))
-    return {name: host for name, host in named.items() if isinstance(host, CoreProgram)}
+def _programs(cluster: Cluster) -> dict[str, list[CoreProgram]]:
+    """The servers, each by its name, and the clients, if they are on cores with a queue each.
+
+    Nobody if a server is not, or has the name of the clients.
+    """
+    servers = [host for host in cluster.hosts if isinstance(host, CoreProgram)]
+    if len(servers) < len(cluster.hosts) or _CLIENTS in cluster.names:
+        return {}
+    named = {name: [server] for name, server in zip(cluster.names, servers, strict=True)}
+    every = dict.fromkeys(cluster.client_hosts)
+    clients = [host for host in every if isinstance(host, CoreProgram)]
+    return named | {_CLIENTS: clients} if len(clients) == len(every) else named
 
 
 def _active(clients: Clients, setup: Setup, from_s: float, to_s: float) -> float | None:

@@ -83,7 +83,8 @@ class Result(Report):
     stations : tuple of StationUse
     cpu_s : mapping of str to float
         How long each server and all ``clients`` together used cores in the measured time, in
-        seconds over all cores; only of a machine with ``core_queues``.
+        seconds over all cores; only if all servers are on machines with ``core_queues``, and the
+        clients only if they are, too.
     series : Series
         Commits and aborts per interval.
     intervals : mapping of str to (float, float)

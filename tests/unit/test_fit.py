@@ -89,6 +89,36 @@ def test_a_further_column_is_fitted_beside_the_metric(folder):
     assert metric.relative_error == pytest.approx(-0.9, abs=0.01)
 
 
+def further_column(folder: Path, where: str) -> None:
+    """Cells of one and four threads have a median latency, which the fit wants of some."""
+    rows = [("galera", 0.05, threads, 0.05, 0.001) for threads in (1, 4)]
+    write_rows(folder, rows, "median_s")
+    extra = '[[series.fit.extra]]\ncolumn = "median_s"\nresult = "latency_s.p50"\n'
+    extra += f"where = {{ {where} }}\n"
+    change(folder, "dataset.toml", "[[series.fit.parameter]]", extra + "\n[[series.fit.parameter]]")
+
+
+def test_a_further_column_may_be_wanted_of_some_cells(folder):
+    further_column(folder, "threads = [4]")
+    labels = [one.label for one in fit(folder, seed=1, keep=True).residuals]
+    assert sum("seconds" in one for one in labels) == 2
+    assert [one for one in labels if "median_s" in one] == [labels[-1]]
+    assert "threads 4" in labels[-1]
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("thread = [4]", r"galera.*fit.extra.where: has no factor 'thread'.*'threads'"),
+        ("threads = [5]", r"fit.extra.where: no cell has threads = 5"),
+    ],
+)
+def test_a_further_column_of_cells_that_are_not_there_is_refused(folder, where, message):
+    further_column(folder, where)
+    with pytest.raises(ScenarioError, match=message):
+        fit(folder)
+
+
 def test_a_fit_without_cells_is_refused(folder):
     change(folder, "dataset.toml", "[fit_where]\ndelay_ms = [0.05]", "")
     with pytest.raises(CalibrationError, match="no cells"):

@@ -109,3 +109,16 @@ def test_the_result_tells_who_used_the_cores() -> None:
     assert "Who uses the cores" in str(result)
     assert run().cpu_s == {}
     assert "cpu_s" not in run().to_dict()
+
+
+def test_whose_processor_time_it_is_has_one_answer() -> None:
+    shared = {
+        "model": "galera",
+        "machine": {"cores": 2, "autogroup": True, "core_queues": True},
+        "shared_host": True,
+    }
+    load = {"threads": 2, "queries": 20, "nodes": ["n2"], "client": "node"}
+    named = {"cluster": {**shared, "nodes": ["clients", "n2", "n3"]}, "workload": load}
+    assert simrep.run(named).cpu_s == {}
+    elsewhere = {"cluster": shared, "workload": {**load, "client": "own"}}
+    assert list(simrep.run(elsewhere).cpu_s) == ["n1", "n2", "n3"]
