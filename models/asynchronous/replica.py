@@ -36,6 +36,7 @@ class Replica:
         self.channel = kind(server, options, costs, speculates=speculates)
         self._receipt = server.host.routine(costs.receive_us * _US)
         self._byte_s = costs.byte_ns * 1e-9
+        self._sleeper: Any = None  # the IO thread
         doing = "being written to the relay log"
         self._io_thread = server.parts.stage(self._write, "io thread", doing=doing, largest=1)
         self._listen(cluster)
@@ -60,7 +61,8 @@ class Replica:
 
     def _write(self, changes: list[BinlogTransaction]) -> None:
         (change,) = changes
-        self._receipt.go_on(self._received, change, self._byte_s * change.size_bytes)
+        seconds = self._receipt.cost(self._byte_s * change.size_bytes)
+        self.server.host.go_on_as(self._sleeper, seconds, self._received, change)
 
     def _received(self, change: BinlogTransaction) -> None:
         self.channel.write(change, self._written)
@@ -68,6 +70,7 @@ class Replica:
     def _written(self, change: RelayedTransaction) -> None:
         """A transaction is in the relay log: the IO thread is free for the next."""
         self._io_thread.leave()
+        self._sleeper = self.server.host.doze()
 
     def reach(self) -> None:
         """Bring what is counted up to now, where threads work ahead."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from simrep.modelling import Host, Lap, Parts, Routine
 from simrep.models.mysql.commit import Group
@@ -41,10 +41,11 @@ class Dump(Protocol):
 class DumpThread:
     """Sends whatever may be read, one transaction after the other."""
 
-    __slots__ = ("_busy", "_host", "_replica", "_sending", "_transmit", "_unsent")
+    __slots__ = ("_busy", "_host", "_replica", "_sending", "_sleeper", "_transmit", "_unsent")
 
     def __init__(self, host: Host, sending: Routine, transmit: Transmit, replica: int) -> None:
         self._host = host
+        self._sleeper: Any = None
         self._sending = sending
         self._transmit = transmit
         self._replica = replica
@@ -59,7 +60,7 @@ class DumpThread:
             unsent.append((cost(), written))
         if not self._busy:
             self._busy = True
-            self._host.run(unsent[0][0], self._sent)
+            self._host.rouse(self._sleeper, unsent[0][0], self._sent)
 
     def _sent(self, _: None = None) -> None:
         unsent = self._unsent
@@ -71,6 +72,7 @@ class DumpThread:
                 return
             self._transmit(self._replica, unsent.popleft()[1])
         self._busy = False
+        self._sleeper = self._host.doze()
 
 
 class StopAndWaitDump:

@@ -272,9 +272,15 @@ class _WatchedWriter(Twin, RowWriter):
 
 
 class _WatchedRedoLog(Twin, RedoLog):
-    def flush(self, size_bytes: int, call: Callable[[Any], object], argument: Any = None) -> None:
+    def flush(
+        self,
+        size_bytes: int,
+        call: Callable[[Any], object],
+        argument: Any = None,
+        commits: int = 1,
+    ) -> None:
         self._parts.does(argument, "being flushed", "redo log")
-        super().flush(size_bytes, call, argument)
+        super().flush(size_bytes, call, argument, commits)
 
 
 class _HeardGmcast(HeardMesh, Gmcast):

@@ -252,6 +252,7 @@ class Member:
         if message.transaction.journal is not None:
             message.transaction.journal.replicate()
         message.sent_s = self.clock._now
+        message.entry.sleeper = self.host.doze()
         self._send(message)
         return True
 
@@ -368,7 +369,7 @@ class Member:
 
     def _release(self, verdict: tuple[TransactionMessage, bool]) -> None:
         """Wake the client's thread with the verdict."""
-        self._resumption.run(self._wake, verdict)
+        self.host.rouse(verdict[0].entry.sleeper, self._resumption.cost(), self._wake, verdict)
 
     def _wake(self, verdict: tuple[TransactionMessage, bool]) -> None:
         message, passed = verdict

@@ -215,7 +215,11 @@ class Appliers:
         elif gate.next == change.seqno:
             gate.enter(change.seqno, self._commit, change)
         else:  # it sleeps until the worker before it wakes it
-            gate.enter(change.seqno, self._wake_to_commit, change)
+            self._waits_to_commit(change)
+
+    def _waits_to_commit(self, change: RelayEntry) -> None:
+        assert self._gate is not None
+        self._gate.enter(change.seqno, self._wake_to_commit, change)
 
     def _wake_to_commit(self, change: RelayEntry) -> None:
         self._host.run(self._switch_s, self._commit, change)

@@ -9,6 +9,7 @@ from simrep.modelling import Moments, Station, Transaction, deque
 from simrep.models.mysql.appliers import Appliers, RelayEntry
 from simrep.models.mysql.commit import Commit
 
+from .event_appliers import EventAppliers
 from .optimistic_appliers import OptimisticAppliers
 from .options import ApplierCosts, ApplierOptions
 from .server import MysqlServer
@@ -51,6 +52,7 @@ class Committing(Commit):
         self.done = done
         self.owner = None
         self.seqno = 0
+        self.sleeper = None
         self.change = change
         self.queued = queued
         self.applied = applied
@@ -87,6 +89,9 @@ class Channel:
         if speculates and options.workers:
             kind = self.optimistic_kind
             how = {"rollback": self._undoing_s, "heeds_waits": speculates == "optimistic"}
+        spins = options.commit_pipeline == "mysql-5.7" and options.parallel_type == "LOGICAL_CLOCK"
+        if kind is Appliers and spins and options.workers and host.tells_threads:
+            kind = EventAppliers
         self._appliers: Appliers = server.parts.make(
             kind,
             host,
@@ -94,8 +99,7 @@ class Channel:
             workers=options.workers,
             ordered=options.preserve_commit_order,
             workers_wait=bool(speculates),
-            spins=options.commit_pipeline == "mysql-5.7"
-            and options.parallel_type == "LOGICAL_CLOCK",
+            spins=spins,
             schedule_s=costs.schedule_us * _US,
             switch_s=costs.switch_us * _US,
             name=f"{name}/appliers",

@@ -40,7 +40,7 @@ class Commit(Decided):
         In the binary log of the server, from 1; without one, in the order of the commits.
     """
 
-    __slots__ = ("committed", "done", "owner", "seqno", "size_bytes")
+    __slots__ = ("committed", "done", "owner", "seqno", "size_bytes", "sleeper")
 
     def __init__(
         self, size_bytes: int, committed: Call, done: Call, owner: OpenTransaction | None = None
@@ -50,6 +50,7 @@ class Commit(Decided):
         self.done = done
         self.owner: Any = owner
         self.seqno = 0
+        self.sleeper: Any = None  # its thread, see ``Host.doze``
 
 
 Group = list[Commit]
@@ -102,13 +103,23 @@ class Engine:
 
     def wake(self, call: Call, argument: Any) -> None:
         """Wake the leader of a group that waits for a stage (see ``Stage``)."""
-        self.host.run(self._switch_s, call, argument)
+        self.host.rouse(argument.sleeper, self._switch_s, call, argument)
+
+    def sleeps(self, entry: Commit) -> None:
+        """Its thread waits."""
+        entry.sleeper = self.host.doze()
 
     def answer(self, group: Group) -> None:
-        """The leader goes on; it wakes the first of the others, each of them the next.
+        """The leader goes on, and wakes all others (MySQL: ``Commit_stage_manager::signal_done``).
 
-        They all wait for one mutex (MySQL: ``Commit_stage_manager::signal_done``).
+        Simplified where threads are not told apart: it wakes the first of the others, each of them
+        the next, as if they all waited for one mutex.
         """
+        if self.host.tells_threads:
+            for entry in group[1:]:
+                self.host.rouse(entry.sleeper, self._switch_s, entry.done, entry)
+            group[0].done(group[0])
+            return
         rest = group[:0:-1]  # the next at the end
         group[0].done(group[0])
         if rest:
@@ -132,7 +143,7 @@ class Engine:
         """
         mark(group, Lap.COMMIT_ORDER, self.host.clock.now)
         others_s = (len(group) - 1) * self._commitment.seconds
-        self._commitment.run(self._committed, (group, call), others_s)
+        self._commitment.proceed(self._committed, (group, call), others_s)
 
     @staticmethod
     def _committed(work: tuple[Group, GoOn]) -> None:

@@ -39,6 +39,9 @@ BeforeCommit = Callable[["BinlogTransaction"], Generator[Event, Any, bool]]
 
 # Events around those of the rows: GTID (79 bytes), BEGIN (about 75), Xid (31).
 ENVELOPE_BYTES: Final = 185
+# The redo of an insert grows by 590 to 720 bytes, the row among them (MySQL 9.7). Its files are
+# allocated (fallocate) and written over only when all 32 of them have been used.
+_REDO_BYTES: Final = 350
 _ENVELOPE_EVENTS: Final = 3
 # A statement has a table map, and its rows in events that are closed when they have so many bytes
 # (binlog_row_event_max_size): a row is never cut.
@@ -77,6 +80,7 @@ class BinlogTransaction(Commit):
         self.done = done
         self.owner = owner
         self.seqno = 0
+        self.sleeper = None
         self.transaction: Any = transaction
         self.rows = transaction.rows
         self.prepared_after = prepared_after  # latest that was committed then
@@ -152,6 +156,8 @@ class MysqlServer:
         self.name = name
         self.clock = clock
         self.host = host
+        if options.tells_threads:
+            host.tell_threads()
         self.trace = cluster.trace
         self.log_bin = log_bin
         self.locks = parts.locks()
@@ -168,6 +174,7 @@ class MysqlServer:
             redo_kind,
             flush_at_commit=options.innodb_flush_log_at_trx_commit,
             write_s=costs.log_write_us * _US,
+            new_bytes=_REDO_BYTES if host.tells_threads else 0,
         )
         self.binlog = binlog_kind(
             host,

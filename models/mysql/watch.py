@@ -10,6 +10,7 @@ from simrep.modelling.watching import Twin, WatchedGate, describe, who
 
 from .appliers import Appliers, RelayEntry
 from .ending_server import EndingServer
+from .event_appliers import EventAppliers
 from .optimistic_appliers import OptimisticAppliers, StoppableOptimisticAppliers
 from .server import BinlogTransaction, MysqlServer
 from .stoppable_appliers import StoppableAppliers
@@ -101,6 +102,10 @@ class _WatchedAppliers(Twin, Appliers):
             self._parts.watch.forget(self._parts.name, one)
 
 
+class _WatchedEventAppliers(_WatchedAppliers, EventAppliers):
+    """The same where changes are handed over by event."""
+
+
 class _WatchedStoppableAppliers(_WatchedAppliers, StoppableAppliers):
     """The same where they are stopped: nobody waits for what is left in the relay log."""
 
@@ -137,6 +142,7 @@ class WatchedParts(watching.WatchedParts):
     twins: ClassVar = {
         Appliers: _WatchedAppliers,
         EndingServer: _WatchedEndingServer,
+        EventAppliers: _WatchedEventAppliers,
         MysqlServer: _WatchedServer,
         OptimisticAppliers: _WatchedOptimisticAppliers,
         StoppableAppliers: _WatchedStoppableAppliers,

@@ -125,12 +125,13 @@ class SemisyncSource(BinlogSource):
         for number in range(first, len(group)):
             position = group[number].seqno
             if self.acknowledgements.wait(position, self._wake, (group, number + 1, go_on)):
+                group[0].sleeper = self._host.doze()
                 return
         mark(group, Lap.ACKNOWLEDGEMENT, self._host.clock.now)
         go_on(group)
 
     def _wake(self, wait: Wait) -> None:
-        self._host.run(self._switch_s, self._wait, wait)
+        self._host.rouse(wait[0][0].sleeper, self._switch_s, self._wait, wait)
 
     def answered(self, entry: BinlogTransaction) -> None:
         """See ``BinlogHooks.answered``."""

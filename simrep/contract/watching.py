@@ -60,7 +60,7 @@ def who(item: Any) -> tuple[Hashable, ...]:
     """
     if isinstance(item, list):
         return tuple(one for part in item for one in who(part))
-    if isinstance(item, tuple) and item:  # of a redo log: size, whom to call, with what
+    if isinstance(item, tuple) and item:  # of a redo log: sizes, whom to call, with what
         return who(item[-1])
     transaction = getattr(item, "transaction", None)
     return (item,) if transaction is None else (transaction,)

@@ -47,7 +47,9 @@ class Accounts:
     -----
     EEVDF between the threads of a group (``pick_eevdf``, ``place_entity``, ``update_entity_lag``).
     Simplified: which of the sleeping threads a piece of work wakes is drawn; threads that wait
-    busily have no account, and come after all others of their program (``yield_task_fair``).
+    busily have no account, and come after all others of their program (``yield_task_fair``); when
+    they work again, they have used a slice more than the mean (in programs that tell their threads
+    apart).
 
     References
     ----------
@@ -86,6 +88,17 @@ class Accounts:
             turn.due_s = turn.own_s + slice_s
         else:
             self.enter(turn, slice_s, sleeper.behind_s)
+
+    def depart(self, sleeper: Sleeper) -> float:
+        """A thread that has slept wakes on another core; gives by how much it is behind."""
+        self._settle()
+        if not sleeper.counted:
+            return sleeper.behind_s
+        behind_s = self._sum_s / self._count - sleeper.own_s
+        self._late.remove(sleeper)
+        self._count -= 1
+        self._sum_s -= sleeper.own_s
+        return behind_s
 
     def use(self, turn: Any, seconds: float, slice_s: float) -> None:
         """A thread has used the core (``update_curr``)."""

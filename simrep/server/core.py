@@ -16,6 +16,7 @@ __all__ = [
     "TICK_S",
     "Core",
     "CoreProgram",
+    "Doze",
     "Part",
     "SpinEnd",
     "SpinTurn",
@@ -351,7 +352,7 @@ class CoreProgram(Program):
         How long its threads have used cores, in seconds.
     """
 
-    __slots__ = ("asleep", "busy_s", "parts")
+    __slots__ = ("asleep", "busy_s", "parts", "tells_threads")
 
     def __init__(
         self, machine: SharedHost, cores: Sequence[Core], weight: float | None = None
@@ -362,14 +363,67 @@ class CoreProgram(Program):
             part.core.parts.append(part)
         self.asleep: list[Sleeper] = []
         self.busy_s = 0.0
+        self.tells_threads = False
+
+    def tell_threads(self) -> None:
+        """See ``Host.tell_threads``."""
+        self.tells_threads = True
+
+    def doze(self) -> Doze | None:
+        """See ``Host.doze``."""
+        if not self.tells_threads:
+            return None
+        machine: Any = self._machine
+        turn = machine._ending
+        if turn is None or turn.program is not self:
+            return None
+        turn.doze = doze = Doze()
+        return doze
+
+    def rouse(self, sleeper: Any, seconds: float, call: Call, argument: Any = None) -> None:
+        """See ``Host.rouse``."""
+        machine: Any = self._machine
+        machine.start_work(self, seconds, call, argument, sleeper)
+
+    def go_on_as(self, sleeper: Any, seconds: float, call: Call, argument: Any = None) -> None:
+        """See ``Host.go_on_as``."""
+        machine: Any = self._machine
+        turn = machine._ending
+        if turn is None or turn.program is not self:
+            machine.start_work(self, seconds, call, argument, sleeper)
+        else:
+            machine.go_on_with(self, seconds, call, argument)
+
+    def proceed(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """See ``Host.proceed``."""
+        if self.tells_threads:
+            self.go_on(seconds, call, argument)
+        else:
+            self.run(seconds, call, argument)
+
+
+class Doze:
+    """Keeps a thread that sleeps, so that it is the one that is woken.
+
+    Attributes
+    ----------
+    sleeper : Sleeper or None
+        None: it has not fallen asleep yet, or has been woken.
+    """
+
+    __slots__ = ("sleeper",)
+
+    def __init__(self) -> None:
+        self.sleeper: Sleeper | None = None
 
 
 class Turn(Visit):
     """A visit that knows whose it is, and on which core."""
 
     __slots__ = (
-        "begun_s", "charged_s", "core", "due_s", "ends_s", "own_s", "program", "ran_s",
+        "begun_s", "charged_s", "core", "doze", "due_s", "ends_s", "own_s", "program", "ran_s",
     )  # fmt: skip
+    doze: Doze | None  # what keeps it when it falls asleep; none: it is one of many
     program: Any  # a CoreProgram; none of a thread with real-time priority
     core: Core
     ran_s: float  # when it last used a core

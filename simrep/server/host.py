@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
 from functools import reduce
 from itertools import accumulate
 from math import inf
@@ -16,6 +15,7 @@ from simrep.kernel.happening import Happening
 from simrep.kernel.queues import Fifo
 from simrep.kernel.streams import Stream, Streams
 from simrep.server.ahead import Ahead
+from simrep.server.told import Call, ToldHost
 
 __all__ = ["Burst", "Call", "Host", "Routine", "Spin", "Visit"]
 
@@ -23,9 +23,6 @@ __all__ = ["Burst", "Call", "Host", "Routine", "Spin", "Visit"]
 _AVERAGED_S: Final = 1e-3
 _IN_PARTS: Final = 2e300  # stands for the seconds of work in parts
 _AHEAD: Final = 3e300  # and of work that is planned when it has a core
-
-
-Call = Callable[[Any], object]
 
 
 class Routine:
@@ -76,6 +73,10 @@ class Routine:
     def go_on(self, call: Call, argument: Any = None, more_s: float = 0.0) -> None:
         """``Host.go_on`` for so long as it takes."""
         self._host.go_on(self.cost(more_s), call, argument)
+
+    def proceed(self, call: Call, argument: Any = None, more_s: float = 0.0) -> None:
+        """``Host.proceed`` for so long as it takes."""
+        self._host.proceed(self.cost(more_s), call, argument)
 
 
 class _PlainRoutine(Routine):
@@ -241,7 +242,7 @@ def _nothing(_: Any) -> None:
     pass
 
 
-class Host:
+class Host(ToldHost):
     """k cores with one run queue, shared by the servers, clients and threads placed on it.
 
     Runnable work is served first come, first served, one event per visit. A thread that finds more

@@ -12,6 +12,7 @@ from simrep.kernel.watch import Line
 __all__ = ["Stage", "WatchedStage"]
 
 Call = Callable[[Any], object]
+_SLACK_S = 50e-6  # a thread that sleeps for a time wakes so much later (Linux: timer slack)
 Item = TypeVar("Item")
 
 
@@ -39,6 +40,12 @@ class Stage(Generic[Item]):
     wake : callable, optional
         ``wake(call, argument)`` calls when a sleeping thread has been woken: a leader that has
         waited for the stage to become free must be. Its group is closed when it runs.
+    sleeps : callable, optional
+        ``sleeps(item)``: it has to wait, or the first of its group; so it is when ``wake`` is
+        called, with the first item for an argument.
+    naps : int
+        The leader sleeps so often for a part of the time in which it waits for others. It looks
+        only in between whether enough have come. Each time it sleeps longer by the kernel's slack.
 
     Attributes
     ----------
@@ -62,6 +69,8 @@ class Stage(Generic[Item]):
         gather_s: Callable[[], float] | None = None,
         gather_count: int = 0,
         wake: Callable[[Call, Any], object] | None = None,
+        sleeps: Callable[[Any], object] | None = None,
+        naps: int = 1,
     ) -> None:
         if largest is not None and largest < 1:
             raise ValueError(f"largest must be at least 1, given {largest}")
@@ -72,6 +81,9 @@ class Stage(Generic[Item]):
         self._gather_s = gather_s
         self._gather_count = gather_count
         self._wake = wake
+        self._sleeps = sleeps
+        self._naps = naps
+        self._left = (0.0, 0)  # how long its leader sleeps next, and how often
         self._gathering = 0  # number of the group that gathers now, 0: none
         self._begin: Call = self._start if gather_s is None else self._open
         self._taken = False
@@ -87,8 +99,10 @@ class Stage(Generic[Item]):
         """Queue the item; it is served at once if the stage is free."""
         now = self._clock._now
         if self._taken:
+            if self._sleeps is not None:
+                self._sleeps(item)
             self._queue.append((now, item))
-            if self._gathering and self._full():
+            if self._gathering and self._naps == 1 and self._full():
                 self._close(self._gathering)
         elif self._gather_s is None:  # the queue is empty
             self._taken = True
@@ -110,7 +124,9 @@ class Stage(Generic[Item]):
         if not self._taken:
             if items:
                 self._begin(None)
-        elif self._gathering and self._full():
+        elif self._sleeps is not None:
+            self._sleeps(items[0])
+        elif self._gathering and self._naps == 1 and self._full():
             self._close(self._gathering)
 
     def leave(self) -> None:
@@ -121,7 +137,7 @@ class Stage(Generic[Item]):
         elif self._wake is None:
             self._begin(None)
         else:
-            self._wake(self._begin, None)
+            self._wake(self._begin, self._queue[0][1])
 
     @property
     def mean_group(self) -> float:
@@ -132,7 +148,7 @@ class Stage(Generic[Item]):
         """How many are waiting."""
         return len(self._queue)
 
-    def _open(self, _: None = None) -> None:
+    def _open(self, _: Any = None) -> None:
         self._taken = True
         assert self._gather_s is not None
         gather = self._gather_s()
@@ -140,7 +156,29 @@ class Stage(Generic[Item]):
             self._start()
         else:
             self._gathering = self.groups + 1
-            self._clock.at(self._clock.now + gather, self._close, self._gathering)
+            if self._naps > 1 and self._wake is not None:
+                self._nap((gather / self._naps + _SLACK_S, self._naps))
+            else:
+                self._clock.at(self._clock.now + gather, self._close, self._gathering)
+
+    def _nap(self, rest: tuple[float, int]) -> None:
+        """The leader sleeps for a part of the time."""
+        if self._sleeps is not None:
+            self._sleeps(self._queue[0][1])
+        self._clock.at(self._clock.now + rest[0], self._nap_over, rest)
+
+    def _nap_over(self, rest: tuple[float, int]) -> None:
+        seconds, left = rest
+        self._left = (seconds, left - 1)
+        assert self._wake is not None
+        self._wake(self._look, self._queue[0][1])
+
+    def _look(self, _: Any) -> None:
+        """The leader has woken: it looks whether enough have come."""
+        if self._left[1] and not self._full():
+            self._nap(self._left)
+        else:
+            self._close(self._gathering)
 
     def _full(self) -> bool:
         return 0 < self._gather_count <= len(self._queue)
@@ -150,7 +188,7 @@ class Stage(Generic[Item]):
             self._gathering = 0
             self._start()
 
-    def _start(self, _: None = None) -> None:
+    def _start(self, _: Any = None) -> None:
         self._taken = True
         now = self._since = self._clock._now
         queue = self._queue
@@ -219,7 +257,7 @@ class WatchedStage(Stage[Item]):
         self._line.leave()
         super().leave()
 
-    def _open(self, _: None = None) -> None:
+    def _open(self, _: Any = None) -> None:
         super()._open()
         if self._gathering:
             self._line.leave()

@@ -13,9 +13,11 @@ from simrep.server.stage import Stage
 __all__ = ["Binlog", "Disk", "FlushQueue", "RedoLog", "ScheduledDisk", "WorkedDisk"]
 
 _LOG_BUFFER_BYTES: Final = 16 << 20
+_BLOCK_BYTES: Final = 4096  # of the file system
 _FLUSH_WORK_S: Final = 12e-6  # of the kernel's thread
 
 Call = Callable[[Any], object]
+_Then = tuple[Call, Any, Any]  # what follows an fsync, and the thread that sleeps meanwhile
 
 
 class Disk:
@@ -80,6 +82,10 @@ class Disk:
             self._clock.at(written_s + fsync_s, call, argument)
         else:
             self._clock.at(written_s, self._flush, (fsync_s, call, argument))
+
+    def write(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """Hand something to the operating system, which takes so long."""
+        self._clock.at(self._clock._now + seconds, call, argument)
 
     def sync_grown(self, size_bytes: float, call: Call, argument: Any = None) -> None:
         """``sync`` of a file that has grown, so that its length must be durable too."""
@@ -189,39 +195,49 @@ class ScheduledDisk(Disk):
     def __init__(self, host: Host, work_s: float, flushes: FlushQueue, disk: Disk) -> None:
         super().__init__(host.clock, 0.0, name=disk.name)
         self._disk = disk
+        self._host = host
         self._turn = host.routine(work_s / 2.0)
         self._flushes = flushes
         self.transfer = disk.transfer
 
+    def write(self, seconds: float, call: Call, argument: Any = None) -> None:
+        """See ``Disk.write``: it is the caller's work, where that is told."""
+        if self._host.tells_threads:
+            self._host.go_on(seconds, call, argument)
+        else:
+            super().write(seconds, call, argument)
+
     def sync(self, size_bytes: float, call: Call, argument: Any = None) -> None:
         """See ``Disk.sync``."""
         self.syncs += 1
-        self._disk.sync(size_bytes, self._written, (call, argument))
+        self._disk.sync(size_bytes, self._written, (call, argument, self._host.doze()))
 
     def sync_grown(self, size_bytes: float, call: Call, argument: Any = None) -> None:
         """See ``Disk.sync_grown``."""
         self.syncs += 1
-        self._disk.sync(size_bytes, self._data_written, (call, argument))
+        self._disk.sync(size_bytes, self._data_written, (call, argument, self._host.doze()))
 
-    def _data_written(self, then: tuple[Call, Any]) -> None:
-        self._turn.run(self._write_inode, then)
+    def _data_written(self, then: _Then) -> None:
+        self._host.rouse(then[2], self._turn.cost(), self._write_inode, then)
 
-    def _write_inode(self, then: tuple[Call, Any]) -> None:
-        self._disk.sync(0.0, self._written, then)
+    def _write_inode(self, then: _Then) -> None:
+        call, argument, _ = then
+        self._disk.sync(0.0, self._written, (call, argument, self._host.doze()))
 
-    def _written(self, then: tuple[Call, Any]) -> None:
-        self._turn.run(self._ask, then)
+    def _written(self, then: _Then) -> None:
+        self._host.rouse(then[2], self._turn.cost(), self._ask, then)
 
-    def _ask(self, then: tuple[Call, Any]) -> None:
-        self._flushes.join((self._disk, self._flushed, then))
+    def _ask(self, then: _Then) -> None:
+        call, argument, _ = then
+        self._flushes.join((self._disk, self._flushed, (call, argument, self._host.doze())))
 
     def journal(self, seconds: float, call: Call, argument: Any = None) -> None:
         """See ``Disk.journal``."""
         self._disk.journal(seconds, call, argument)
 
-    def _flushed(self, then: tuple[Call, Any]) -> None:
-        call, argument = then
-        self._turn.run(call, argument)
+    def _flushed(self, then: _Then) -> None:
+        call, argument, sleeper = then
+        self._host.rouse(sleeper, self._turn.cost(), call, argument)
 
     def sync_at(self, size_bytes: float, now: float) -> float:
         """See ``Disk.sync_at``: nobody who needs a core is alone."""
@@ -286,6 +302,10 @@ class RedoLog:
         The log buffer (``innodb_log_buffer_size``: 16 MiB; 64 MiB from MySQL 8.4 on). A flush has
         no more than that to write: what a large transaction has filled it with before was written
         while it was executed.
+    new_bytes : int
+        If positive, its files were allocated and not yet written over: an fsync that has written
+        to a new block must make known, too, that this is written. What a transaction writes beside
+        its rows.
 
     Attributes
     ----------
@@ -316,6 +336,7 @@ class RedoLog:
         name: str = "redo",
         stage: Callable[[Callable[[list[Any]], object]], Stage[Any]] | None = None,
         buffer_bytes: int = _LOG_BUFFER_BYTES,
+        new_bytes: int = 0,
     ) -> None:
         if flush_at_commit not in (0, 1, 2):
             raise ValueError(f"flush_at_commit must be 0, 1 or 2, given {flush_at_commit}")
@@ -324,19 +345,24 @@ class RedoLog:
         self.level = flush_at_commit
         self.write_s = write_s
         self.buffer_bytes = buffer_bytes
+        self._new_bytes = new_bytes
+        self._filled_bytes = 0  # of the block at its end
         self._finished: Call = self._finish
         begin = self._write if write_s > 0.0 else self._written
-        self.stage: Stage[tuple[int, Call, Any]] = (
+        self.stage: Stage[tuple[int, int, Call, Any]] = (
             Stage(clock, begin, name) if stage is None else stage(begin)
         )
         self.syncs = 0
 
-    def flush(self, size_bytes: int, call: Call, argument: Any = None) -> None:
-        """``call(argument)`` when ``size_bytes`` of redo are as durable as was asked for."""
+    def flush(self, size_bytes: int, call: Call, argument: Any = None, commits: int = 1) -> None:
+        """``call(argument)`` when ``size_bytes`` of redo are as durable as was asked for.
+
+        They are those of so many transactions.
+        """
         if self.level == 0:
             call(argument)
         else:
-            self.stage.join((size_bytes, call, argument))
+            self.stage.join((size_bytes, commits, call, argument))
 
     def flush_alone(self, size_bytes: int, call: Call, argument: Any = None) -> None:
         """``flush`` for the only one who ever does so, and at whom nobody looks."""
@@ -365,23 +391,29 @@ class RedoLog:
         self.stage.busy_s += self._clock._now - begun_s
         call(argument)
 
-    def _write(self, group: list[tuple[int, Call, Any]]) -> None:
-        self._clock.at(self._clock._now + self.write_s, self._written, group)
+    def _write(self, group: list[tuple[int, int, Call, Any]]) -> None:
+        self._disk.write(self.write_s, self._written, group)
 
-    def _written(self, group: list[tuple[int, Call, Any]]) -> None:
+    def _written(self, group: list[tuple[int, int, Call, Any]]) -> None:
         if self.level == 1:
             self.syncs += 1
-            size_bytes = 0
-            for size, _, _ in group:
+            size_bytes = commits = 0
+            for size, number, _, _ in group:
                 size_bytes += size
-            size_bytes = min(size_bytes, self.buffer_bytes)
-            self._disk.sync(size_bytes, self._finished, group)
+                commits += number
+            sync = self._disk.sync
+            if self._new_bytes:
+                self._filled_bytes += size_bytes + self._new_bytes * commits
+                if self._filled_bytes >= _BLOCK_BYTES:
+                    self._filled_bytes %= _BLOCK_BYTES
+                    sync = self._disk.sync_grown
+            sync(min(size_bytes, self.buffer_bytes), self._finished, group)
         else:
             self._finish(group)
 
-    def _finish(self, group: list[tuple[int, Call, Any]]) -> None:
+    def _finish(self, group: list[tuple[int, int, Call, Any]]) -> None:
         self.stage.leave()
-        for _, call, argument in group:
+        for _, _, call, argument in group:
             call(argument)
 
 
@@ -438,7 +470,7 @@ class Binlog:
 
     def write(self, transactions: int, size_bytes: int, call: Call, argument: Any = None) -> None:
         """Append a group to the file (not yet durable), then ``call(argument)``."""
-        self._host.run(self.appending_s(transactions, size_bytes), call, argument)
+        self._host.proceed(self.appending_s(transactions, size_bytes), call, argument)
 
     @property
     def least_s(self) -> float:

@@ -24,12 +24,15 @@ class Thread:
         Where it runs.
     """
 
-    __slots__ = ("_argument", "_busy", "_call", "_extra", "_host", "_jobs", "_then", "_waits")
+    __slots__ = (
+        "_argument", "_busy", "_call", "_extra", "_host", "_jobs", "_sleeper", "_then", "_waits",
+    )  # fmt: skip
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._jobs: deque[tuple[float, Call, Any]] = deque()
         self._busy = False
+        self._sleeper: Any = None
         self._waits = False  # see ``WaitingThread``
         self._extra = 0.0
         self._call: Call = _nothing  # of the present job
@@ -44,7 +47,7 @@ class Thread:
             self._busy = True
             self._call = call
             self._argument = argument
-            self._host.run(seconds, self._then)
+            self._host.rouse(self._sleeper, seconds, self._then)
 
     def do_next(self, seconds: float, call: Call, argument: Any = None) -> None:
         """Let a job be the next one after the present job, in which this is called."""
@@ -72,6 +75,7 @@ class Thread:
             self._go_on()
         else:
             self._busy = False
+            self._sleeper = self._host.doze()
 
     def _go_on(self) -> None:
         """Take the next job, or do what was charged."""

@@ -79,15 +79,20 @@ class Served(Generator[Event, Any, bool]):
         Whether it committed, if it ended at once.
     retries : int or None
         How often the server may still repeat it, if there was an attempt before; else None.
+    sleeper : object
+        The thread of the session between transactions, see ``Host.doze``.
     steps : generator or None
         What it is to those who take it for a generator.
     """
 
-    __slots__ = ("_clock", "committed", "resume", "retries", "steps", "told", "transaction")
+    __slots__ = (
+        "_clock", "committed", "resume", "retries", "sleeper", "steps", "told", "transaction",
+    )  # fmt: skip
     transaction: Transaction
     resume: Resume
 
     def __init__(self, clock: Clock) -> None:
+        self.sleeper: object = None
         self._clock = clock
         self.retries: int | None = None
         self.steps: Generator[Event, Any, bool] | None = None

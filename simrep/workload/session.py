@@ -370,7 +370,7 @@ class Sessions(Generic[T]):
                         if autocommit and self._prepare is not None:
                             seconds += self._prepare(transaction)
                         if seconds > 0.0:
-                            host.go_on(seconds, resume)
+                            host.go_on_as(served.sleeper, seconds, resume)
                             yield
                         else:
                             yield from waited(host.work(seconds), resume)
@@ -391,6 +391,7 @@ class Sessions(Generic[T]):
                         owner.marked_s = now = clock._now
                         owner.seconds[_EXECUTE] += now - marked_s
                     if not autocommit:
+                        served.sleeper = host.doze()
                         owner.undo = undo
                     if delay_s and not autocommit:  # else the answer is the commit's
                         yield from waited(self._answered(), resume)
@@ -447,6 +448,7 @@ class Sessions(Generic[T]):
                     break
                 retries -= 1
                 again = True
+            served.sleeper = host.doze()
             served.end(committed)
             self._idle.append(served)
 

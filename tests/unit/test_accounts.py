@@ -79,3 +79,21 @@ def test_when_none_can_run_nobody_has_used_more(accounts: Accounts) -> None:
     [third] = entered(accounts, 1)
     accounts.wake(first, late, SLICE)
     assert first.own_s == pytest.approx(third.own_s)
+
+
+def test_who_wakes_on_another_core_leaves_nothing_behind(accounts: Accounts) -> None:
+    first, second = entered(accounts, 2)
+    accounts.use(first, 0.4, SLICE)
+    sleeper = Sleeper(None, 0.0)
+    accounts.sleep(first, sleeper)  # it has used more than the mean, which still counts it
+    assert sleeper.counted
+    assert accounts.depart(sleeper) == pytest.approx(-0.2)
+    assert accounts.mean_s() == second.own_s
+
+
+def test_who_has_used_less_and_wakes_on_another_core_is_as_far_behind(accounts: Accounts) -> None:
+    first, second = entered(accounts, 2)
+    accounts.use(second, 0.4, SLICE)
+    sleeper = Sleeper(None, 0.0)
+    accounts.sleep(first, sleeper)
+    assert accounts.depart(sleeper) == pytest.approx(0.2)

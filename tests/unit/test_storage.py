@@ -274,3 +274,23 @@ def test_what_a_disk_takes_varies_about_its_mean() -> None:
     clock.run()
     assert np.mean(ends) == pytest.approx(1 * MS, rel=0.04)
     assert np.std(ends) / np.mean(ends) == pytest.approx(0.5, rel=0.15)
+
+
+def test_a_redo_log_whose_blocks_are_new_tells_so_for_each_of_them() -> None:
+    clock = Clock()
+
+    class Counting(Disk):
+        grown = 0
+
+        def sync_grown(self, size_bytes: float, call: Any, argument: Any = None) -> None:
+            self.grown += 1
+            super().sync_grown(size_bytes, call, argument)
+
+    for new_bytes, grown in ((0, 0), (400, 2)):
+        disk = Counting(clock, 1e-3)
+        log = RedoLog(clock, disk, new_bytes=new_bytes)
+        for number in range(10):  # 600 bytes or 1 kB each
+            clock.at(clock.now + 0.01 * number, lambda _, log=log: log.flush(600, lambda _: None))
+        clock.run()
+        assert log.syncs == 10
+        assert disk.grown == grown

@@ -1,0 +1,83 @@
+"""Appliers that are given one event after the other, on cores with a queue each."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from simrep.kernel.clock import Clock
+from simrep.kernel.streams import Streams
+from simrep.models.mysql.event_appliers import EventAppliers
+from simrep.server.core_host import CoreHost
+
+US = 1e-6
+
+
+class Change(NamedTuple):
+    seqno: int
+    parent: int = 0
+
+
+class Replica:
+    """Applies and commits in a fixed time on a machine with a queue for each core."""
+
+    def __init__(self, *, cores: int, workers: int, spins: bool = True) -> None:
+        self.clock = Clock()
+        self.machine = CoreHost(
+            self.clock, cores, streams=Streams(1), name="m", slice_s=1.4e-3, newidle_s=0.0
+        )
+        self.host = self.machine.program()
+        self.host.tell_threads()
+        self.committed: dict[int, float] = {}
+        self.appliers = EventAppliers(
+            self.host, self, workers=workers, ordered=True, spins=spins, schedule_s=20 * US,
+            switch_s=10 * US,
+        )  # fmt: skip
+
+    def apply(self, change: Any, applied: Any) -> None:
+        self.host.go_on(30 * US, applied, change)
+
+    def commit(self, change: Any, queued: Any, committed: Any) -> None:
+        def end(change: Any) -> None:
+            self.committed[change.seqno] = self.clock.now
+            queued(change)
+            committed(change)
+
+        self.host.go_on(20 * US, end, change)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("spins", [False, True])
+def test_all_is_committed_in_order(workers: int, cores: int, spins: bool) -> None:
+    replica = Replica(cores=cores, workers=workers, spins=spins)
+    for seqno in range(1, 41):
+        at_s = seqno * 37 * US
+        replica.clock.at(at_s, replica.appliers.submit, Change(seqno, max(0, seqno - 5)))
+    replica.clock.run()
+    assert list(replica.committed) == list(range(1, 41))
+    assert replica.appliers.low_water == 40
+    assert len(replica.appliers) == 0
+
+
+def test_a_worker_on_the_core_of_its_coordinator_takes_turns_with_it() -> None:
+    """It wakes for the first events, the rows and the commit, and each time for the lock."""
+    replica = Replica(cores=1, workers=1)
+    for seqno in range(1, 11):
+        replica.appliers.submit(Change(seqno))
+    replica.clock.run()
+    assert len(replica.committed) == 10
+    # All but the first are handed over by a coordinator that has waited busily. It sleeps once.
+    assert replica.machine.visits >= 9 * 6
+
+
+def test_who_is_handed_a_change_on_another_core_has_all_of_it_soon() -> None:
+    replica = Replica(cores=2, workers=1, spins=False)
+    for number in range(10):
+        at_s = number * 1e-3
+        replica.clock.at(at_s, replica.appliers.submit, Change(number + 1))
+    replica.clock.run()
+    assert len(replica.committed) == 10
+    # The coordinator wakes, the worker does, and waits for further events at most three times.
+    assert replica.machine.visits <= 10 * 6
