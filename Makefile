@@ -88,7 +88,7 @@ compiled: compiled-wheel
 	rm -rf build/tree
 	mkdir -p build/tree
 	tar --create --exclude='./build' --exclude='./dist' --exclude='./.*' . | tar --extract -C build/tree
-	$(BIN)/python -m zipfile -e build/wheel/*.whl build/tree
+	$(abspath $(VENV))-compiled/bin/python -m zipfile -e build/wheel/*.whl build/tree
 	cd build/tree && $(abspath $(VENV))-compiled/bin/pytest -n auto --dist worksteal \
 	  tests/golden tests/unit tests/property
 	cd build/tree && PYTHONPATH=. $(abspath $(VENV))-compiled/bin/python \

@@ -107,8 +107,11 @@ class GaleraNode:
         self._redo = None
         flush_at_commit = options.flush_log_at_trx_commit
         if flush_at_commit == 1 or "set" in cluster.operations:
-            disk = parts.disk(costs.fsync_us * _US, name=f"{self.name}/disk")
-            self._redo = parts.redo_log(disk, flush_at_commit=flush_at_commit)
+            disk = parts.disk(
+                costs.fsync_us * _US, work_s=costs.fsync_work_us * _US, name=f"{self.name}/disk"
+            )
+            wake = partial(host.run, self._wait_s) if self._wait_s else None
+            self._redo = parts.redo_log(disk, flush_at_commit=flush_at_commit, wake=wake)
 
         self._recv_q: deque[Ordered] = parts.make(deque)
         self._appliers = self._idle_appliers = options.applier_threads

@@ -502,7 +502,12 @@ class GaleraCosts(ClientCosts):
         5.0, description="write of the redo log, not synced"
     )
     fsync_us: Annotated[Microseconds, prior.FSYNC] = Field(
-        150.0, description="one fsync of the redo log"
+        150.0, description="one fsync of the redo log, without what it needs of a core"
+    )
+    fsync_work_us: Annotated[Microseconds, prior.FSYNC_WORK] = Field(
+        0.0,
+        description="CPU of an fsync beside that, in the server: system call, file system, driver, "
+        "and to sleep and be woken; 0: as the machine has it",
     )
     log_row_us: Annotated[Microseconds, prior.LOG_ROW] = Field(
         30.0, description="CPU to store or number a row of wsrep_streaming_log"
@@ -519,7 +524,8 @@ class GaleraCosts(ClientCosts):
     wait_us: Annotated[Microseconds, prior.SLEEP] = Field(
         0.0,
         description="CPU that it takes an applier without work, or a thread that waits for its "
-        "turn to commit, to sleep and to be woken; default: no more than its work takes",
+        "turn to commit or for another's flush of the redo log, to sleep and to be woken; default: "
+        "no more than its work takes",
     )
     keepalive_spread_ms: Annotated[Milliseconds, prior.KEEPALIVE_SPREAD] = Field(
         1.0, description="how far apart the nodes' keepalives fall within a period"

@@ -200,9 +200,9 @@ class Parts:
         """The redo log of a storage engine; ``kind`` makes it."""
         return self.make(kind, self.clock, disk, stage=self._redo_stage, **how)
 
-    def _redo_stage(self, write: Serve) -> Stage[Any]:
+    def _redo_stage(self, write: Serve, **how: Any) -> Stage[Any]:
         doing = "writing and syncing the redo log"
-        return self.stage(write, "redo", doing=doing, lap=Lap.FLUSH, title="redo log")
+        return self.stage(write, "redo", doing=doing, lap=Lap.FLUSH, title="redo log", **how)
 
     def gate(
         self, station: str, at: Callable[[int], Any], *, doing: str = "", lap: int = NO_LAP

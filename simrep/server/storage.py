@@ -297,7 +297,10 @@ class RedoLog:
         threads of MySQL 8.0.11 and later.
     name : str
     stage : callable, optional
-        ``stage(write)`` makes its stage, if that shall be another than a plain one.
+        ``stage(write, wake=wake)`` makes its stage, if that shall be another than a plain one.
+    wake : callable, optional
+        ``wake(call, argument)`` calls when a sleeping thread has been woken: those that a flush of
+        another has covered, and whoever leads the next one.
     buffer_bytes : int
         The log buffer (``innodb_log_buffer_size``: 16 MiB; 64 MiB from MySQL 8.4 on). A flush has
         no more than that to write: what a large transaction has filled it with before was written
@@ -323,7 +326,8 @@ class RedoLog:
     References
     ----------
     MySQL 8.4 Reference Manual, innodb_flush_log_at_trx_commit; storage/innobase/trx/trx0trx.cc
-    (trx_flush_log_if_needed) and log/log0log.cc (log_write_up_to).
+    (trx_flush_log_if_needed) and log/log0log.cc (log_write_up_to); MariaDB 11.8,
+    storage/innobase/log/log0sync.cc (``group_commit_lock``).
     """
 
     def __init__(
@@ -334,7 +338,8 @@ class RedoLog:
         flush_at_commit: int = 1,
         write_s: float = 0.0,
         name: str = "redo",
-        stage: Callable[[Callable[[list[Any]], object]], Stage[Any]] | None = None,
+        stage: Callable[..., Stage[Any]] | None = None,
+        wake: Callable[[Call, Any], object] | None = None,
         buffer_bytes: int = _LOG_BUFFER_BYTES,
         new_bytes: int = 0,
     ) -> None:
@@ -349,8 +354,9 @@ class RedoLog:
         self._filled_bytes = 0  # of the block at its end
         self._finished: Call = self._finish
         begin = self._write if write_s > 0.0 else self._written
+        self._wake = wake
         self.stage: Stage[tuple[int, int, Call, Any]] = (
-            Stage(clock, begin, name) if stage is None else stage(begin)
+            Stage(clock, begin, name, wake=wake) if stage is None else stage(begin, wake=wake)
         )
         self.syncs = 0
 
@@ -413,8 +419,15 @@ class RedoLog:
 
     def _finish(self, group: list[tuple[int, int, Call, Any]]) -> None:
         self.stage.leave()
-        for _, _, call, argument in group:
-            call(argument)
+        wake = self._wake
+        if wake is None:
+            for _, _, call, argument in group:
+                call(argument)
+            return
+        for _, _, call, argument in group[1:]:
+            wake(call, argument)
+        _, _, call, argument = group[0]
+        call(argument)
 
 
 class Binlog:

@@ -91,6 +91,23 @@ def test_an_fsync_covers_what_was_written_before_its_start(
     assert redo.stage.wait_max_s == pytest.approx(0.8 * MS)
 
 
+def test_who_is_covered_by_the_flush_of_another_sleeps_until_it_is_woken(
+    clock: Clock, finished: Finished
+) -> None:
+    woken = []
+
+    def wake(call: Callable[[Any], object], argument: Any) -> None:
+        woken.append(argument)
+        clock.at(clock.now + 0.1 * MS, call, argument)
+
+    redo = RedoLog(clock, Disk(clock, 1 * MS), wake=wake)
+    flush_at(clock, redo, finished, 0.0, 0.2 * MS, 0.9 * MS)
+    clock.run()
+    # 0 leads and has nobody to wake; 0.2 is woken to lead the next flush, and wakes 0.9 then.
+    assert finished.at == pytest.approx({0.0: 1 * MS, 0.2 * MS: 2.1 * MS, 0.9 * MS: 2.2 * MS})
+    assert len(woken) == 2
+
+
 def test_a_group_is_transferred_as_a_whole(clock: Clock, finished: Finished) -> None:
     redo = RedoLog(clock, Disk(clock, 1 * MS, 1e5))  # 100 bytes: 1 ms
     flush_at(clock, redo, finished, 0.0, 0.1 * MS, 0.2 * MS)

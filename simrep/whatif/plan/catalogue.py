@@ -333,7 +333,7 @@ QUESTIONS = (
                 "names",
                 metavar="LIST",
             ),
-            repeated(4, least=1),
+            repeated(None, least=1, quick=2),
         ),
     ),
     Question(

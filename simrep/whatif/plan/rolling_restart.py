@@ -28,6 +28,9 @@ _BEFORE_S = 5.0  # of load before the first node goes
 _LOST_S = 60.0  # a node that is not back after that ends it
 _USUAL_S = 10.0  # a node is back after so long; all together may take _LOST_S longer
 _BIN_S = 0.25  # of the curve of commits
+_RUNS = 4
+_RUNS_OF_LONG = 2  # they tell the same: a long restart differs little from run to run
+_LONG_S = 120.0
 _OVER = {"procedure-ends", "procedure-stops"}
 
 
@@ -99,7 +102,7 @@ def rolling_restart(
     down_s: float = 5.0,
     pause_s: float = 2.0,
     nodes: Sequence[str] | None = None,
-    replications: int = 4,
+    replications: int | None = None,
     seed: int | None = None,
     executor: Executor | None = None,
     progress: Callable[[int, int | None], object] | None = None,
@@ -116,7 +119,9 @@ def rolling_restart(
         How long the operator waits when a node is back, in seconds.
     nodes : sequence of str, optional
         In which order; default: the first one last.
-    replications, seed, executor, progress
+    replications : int, optional
+        Default: 4, or 2 of a restart that takes more than two minutes.
+    seed, executor, progress
         Those of :func:`simrep.plan`.
     """
     if scenario.procedures:
@@ -125,6 +130,9 @@ def rolling_restart(
         raise ScenarioError("workload", "its transactions would end", "set run.duration_s instead")
     seed = scenario.run.seed if seed is None else seed
     setup = setup_of(_restarted(scenario, down_s, pause_s, nodes))
+    if replications is None:
+        takes_s = (down_s + pause_s) * len(scenario.node_names if nodes is None else nodes)
+        replications = _RUNS if takes_s <= _LONG_S else _RUNS_OF_LONG
     tasks = [(setup.scenario, seed, replication) for replication in range(replications)]
     work_expected(len(tasks))
     runs, complete = collected(
