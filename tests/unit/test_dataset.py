@@ -112,5 +112,6 @@ def test_every_setting_of_a_shipped_dataset_fits_its_scenario(name):
             setup_of(with_values(base, variant.set))
         for cell in dataset.cells[series.name]:
             setup = setup_of(with_values(base, cell.settings))
-            threads = cell.factors.get("threads", base.workload.threads)
+            of_load = cell.settings.get("workload", {}).get("threads", base.workload.threads)
+            threads = cell.factors.get("threads", of_load)
             assert (setup.scenario.workload.threads or "") == (threads or "")
