@@ -226,10 +226,10 @@ class GaleraForm(NodesForm):
     # -- certification and commit --------------------------------------------------------------
 
     def _commit(self, node: int, pace: Pace) -> tuple[Step, ...]:
-        costs, options = self.costs, self._options
+        options = self._options
         others = sum(rate for other, rate in pace.rates.items() if other != node)
         flushes = options.flush_log_at_trx_commit == 1
-        fsync_s = costs.fsync_us * _US
+        fsync_s = self._fsync_s()
         steps: list[Step] = [
             Work("certification", self._certified_s(node, pace.own_s)),
             Delay("commit order", self._behind_others_s(node, others, pace)),
@@ -269,7 +269,10 @@ class GaleraForm(NodesForm):
         """How long it waits for the redo log: of several, for half of another flush first."""
         if self._options.flush_log_at_trx_commit != 1:
             return 0.0
-        return self.costs.fsync_us * _US * (1.5 if self._appliers > 1 else 1.0)
+        return self._fsync_s() * (1.5 if self._appliers > 1 else 1.0)
+
+    def _fsync_s(self) -> float:
+        return (self.costs.fsync_us + self.costs.fsync_work_us) * _US
 
     def _behind_others_s(self, node: int, others: float, pace: Pace) -> float:
         """What is ordered before, of other nodes, is applied first (Pollaczek and Khinchine)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import simrep
 from simrep.models.galera.monitors import IN_ORDER, commit_monitor
 from simrep.runs.run import simulate
 from simrep.scenario import load
@@ -15,6 +16,7 @@ COMMIT_S = 3 * HOP_S
 APPLY_S = 1.0  # of the large transaction, on the other nodes
 ROWS = 1000
 BYPASS, OUT_OF_ORDER, LOCAL_OUT_OF_ORDER = range(3)
+UPDATES = {"preset": "sysbench-oltp-update-index", "threads": 16, "nodes": ["n1"]}
 
 
 def cluster(mode: int, **options: float) -> GaleraCluster:
@@ -194,3 +196,27 @@ def test_to_watch_it_changes_nothing(mode: int) -> None:
     assert watched.trace_digest == simulate(scenario, 1, trace=True).trace_digest
     early = [watched.counters[node]["commits_out_of_order"] for node in ("n1", "n2")]
     assert (early[1] > 0) == (mode != IN_ORDER)
+
+
+def test_what_an_fsync_takes_of_a_core_counts_on_every_node() -> None:
+    def tps(work_us: float) -> float:
+        return simrep.run(
+            {
+                "cluster": {
+                    "model": "galera",
+                    "nodes": 3,
+                    "options": {"wsrep_slave_threads": 1},
+                    "costs": {"fsync_us": 1000.0, "fsync_work_us": work_us},
+                },
+                "network": {"rtt_ms": 0.5},
+                "workload": {
+                    "preset": "sysbench-oltp-update-index",
+                    "threads": 16,
+                    "nodes": ["n1"],
+                },
+                "run": {"duration_s": 0.5},
+            }
+        ).throughput_tps
+
+    # Flow control holds the writer to what the one applier does: an fsync of 1.1 instead of 1 ms.
+    assert 0.88 < tps(100.0) / tps(0.0) < 0.96
