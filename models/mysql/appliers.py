@@ -186,7 +186,8 @@ class Appliers:
         if self._spins and self._spin is None and change.parent <= self.low_water:
             self._spin = self._host.spin()
 
-    def _hand_over(self, change: RelayEntry) -> None:
+    def _count_begun(self, change: RelayEntry) -> None:
+        """A worker takes it up now."""
         now = self._clock._now
         wait = now - self._arrived_s
         self.visits += 1
@@ -195,6 +196,9 @@ class Appliers:
             self.wait_max_s = wait
         self._started_s[change.seqno] = now
         self._idle -= 1
+
+    def _hand_over(self, change: RelayEntry) -> None:
+        self._count_begun(change)
         if self._single:
             self._start(change)
         else:

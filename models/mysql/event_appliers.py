@@ -97,14 +97,7 @@ class EventAppliers(Appliers):
                 self._sleeper = self._host.doze()
 
     def _hand_over(self, change: RelayEntry) -> None:
-        now = self._clock._now
-        wait = now - self._arrived_s
-        self.visits += 1
-        self.wait_s += wait
-        if wait > self.wait_max_s:
-            self.wait_max_s = wait
-        self._started_s[change.seqno] = now
-        self._idle -= 1
+        self._count_begun(change)
         worker = heappop(self._free)
         worker.change = change
         worker.queued = worker.taken = 0

@@ -124,9 +124,10 @@ class Stage(Generic[Item]):
         if not self._taken:
             if items:
                 self._begin(None)
-        elif self._sleeps is not None:
+            return
+        if self._sleeps is not None and items:
             self._sleeps(items[0])
-        elif self._gathering and self._naps == 1 and self._full():
+        if self._gathering and self._naps == 1 and self._full():
             self._close(self._gathering)
 
     def leave(self) -> None:

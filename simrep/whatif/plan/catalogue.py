@@ -45,13 +45,18 @@ def _search(unit: str = "", most: int = 24, precision: str = "5%") -> tuple[Opti
     )
 
 
-def repeated(default: int | None, least: int = 2, quick: int = _QUICK) -> Option:
-    """How often a question simulates what it asks about; a first look does so less often."""
+def repeated(
+    default: int | None, least: int = 2, quick: int = _QUICK, *, otherwise: str = ""
+) -> Option:
+    """How often a question simulates what it asks about; a first look does so less often.
+
+    ``otherwise`` says what holds if the default is none.
+    """
     if default is not None and default <= quick:
         quick = max(default // 2, least)
     return Option(
         "replications",
-        "Repetitions with other random numbers.",
+        f"Repetitions with other random numbers.{otherwise}",
         "count",
         default,
         least=least,
@@ -333,7 +338,7 @@ QUESTIONS = (
                 "names",
                 metavar="LIST",
             ),
-            repeated(None, least=1, quick=2),
+            repeated(None, least=1, quick=2, otherwise=" Default: 4; 2 if it takes over 2 min."),
         ),
     ),
     Question(
