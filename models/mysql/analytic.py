@@ -48,8 +48,9 @@ class NodesForm:
         return cost_s(self._machines[node], us * _US, pause_s, more_s)
 
     def wake_s(self, node: int) -> float:
-        """To wake an idle core, as after every wait for a disk."""
-        return (self._machines[node].wakeup_us or 0.0) * _US
+        """To wake a thread on an idle core, as after every wait for a disk."""
+        machine = self._machines[node]
+        return ((machine.wakeup_us or 0.0) + (machine.sleep_us or 0.0)) * _US
 
     def hops_s(self, pace: Pace, copies: int, more_s: float = 0.0) -> list[list[float]]:
         """One-way times of messages that are sent in so many copies, with the work of both ends."""

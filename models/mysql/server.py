@@ -156,6 +156,8 @@ class MysqlServer:
         self.name = name
         self.clock = clock
         self.host = host
+        if options.commit_pipeline == "mysql-5.7":
+            host.follow_wakers()
         if options.tells_threads:
             host.tell_threads()
         self.trace = cluster.trace

@@ -156,6 +156,12 @@ def _check_sharing(where: str, machine: MachineTable) -> None:
             "to do while threads wait",
             "set core_queues = true (and autogroup), or remove it",
         )
+    if machine.sleep_us and not machine.core_queues:
+        raise ScenarioError(
+            f"{where}.sleep_us",
+            "needs a machine with a queue for each core",
+            "set core_queues = true (and autogroup), or remove it",
+        )
     if machine.others and not machine.core_queues:
         raise ScenarioError(
             f"{where}.others",
@@ -166,9 +172,14 @@ def _check_sharing(where: str, machine: MachineTable) -> None:
 
 def _with_one_queue(given: MachineTable, machine: MachineTable) -> MachineTable:
     """A machine with one queue for all cores does not need what a pack says of several."""
-    if machine.core_queues or given.newidle_us is not None:
+    if machine.core_queues:
         return machine
-    return machine.model_copy(update={"newidle_us": DEFAULT_MACHINE.newidle_us})
+    needed = {
+        key: getattr(DEFAULT_MACHINE, key)
+        for key in ("newidle_us", "sleep_us")
+        if getattr(given, key) is None
+    }
+    return machine.model_copy(update=needed)
 
 
 def _busy_for_a_slice(given: MachineTable, machine: MachineTable) -> MachineTable:

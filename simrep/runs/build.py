@@ -65,7 +65,10 @@ def build_host(
     assert machine.wakeup_us is not None
     assert machine.variation is not None
     assert machine.newidle_us is not None
-    own = {"newidle_s": machine.newidle_us / 1e6} if make is CoreHost else {}
+    assert machine.sleep_us is not None
+    own = {}
+    if make is CoreHost:
+        own = {"newidle_s": machine.newidle_us / 1e6, "sleep_s": machine.sleep_us / 1e6}
     host = make(
         clock,
         machine.cores,

@@ -102,6 +102,11 @@ class MachineTable(Table):
     wakeup_us: Annotated[Microseconds | None, prior.WAKE_UP] = Field(
         None, description="time to wake an idle core for work; default: 0"
     )
+    sleep_us: Annotated[Microseconds | None, prior.SLEEP] = Field(
+        None,
+        description="with core_queues: CPU that a thread takes to fall asleep and to be woken, "
+        "beside its work; default: 0, no more than its work takes",
+    )
     variation: Annotated[Variation | None, prior.VARIATION] = Field(
         None, description="coefficient of variation of CPU demands; default: 0"
     )
@@ -162,6 +167,7 @@ DEFAULT_MACHINE = MachineTable(
     cold_factor=1.0,
     cold_after_ms=2.0,
     wakeup_us=0.0,
+    sleep_us=0.0,
     variation=0.0,
     disk_variation=0.0,
     autogroup=False,

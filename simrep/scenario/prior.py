@@ -109,13 +109,6 @@ LOG_REMOVAL = Prior(
     3.0, 40.0, "a lookup by key and a mark; own measurements: 6-8 us in stalls of 90,909 of them"
 )
 LOG_BYTE = Prior(1.0, 100.0, "fits: 2.5-99 ns")
-SLEEP = Prior(
-    5.0,
-    20.0,
-    "own measurement: 10-16 us of CPU for each time that a thread of a replica sleeps, with 1, 4 "
-    "and 16 appliers",
-    rare=True,
-)
 SWITCH = Prior(1.5, 50.0, f"{_WAKE_UP}, cold start included; fits: 5-7 us")
 COMPRESS_BYTE = Prior(1.5, 3.0, "LZ4: 1.5-3 ns")
 DECOMPRESS_BYTE = Prior(0.3, 1.0, "LZ4: 0.3-1 ns")
@@ -163,6 +156,12 @@ COLD_FACTOR = Prior(
 )
 COLD_AFTER = Prior(0.3, 10.0, "fits: 1.1-3.5 ms")
 WAKE_UP = Prior(5.0, 50.0, _WAKE_UP)
+SLEEP = Prior(
+    2.5,
+    40.0,
+    "own measurement: processor time of a server by how often its threads sleep, 8-45 us",
+    rare=True,
+)
 NEW_IDLE = Prior(
     2.0,
     750.0,

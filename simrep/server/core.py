@@ -352,7 +352,7 @@ class CoreProgram(Program):
         How long its threads have used cores, in seconds.
     """
 
-    __slots__ = ("asleep", "busy_s", "parts", "tells_threads")
+    __slots__ = ("asleep", "busy_s", "follows_wakers", "parts", "tells_threads")
 
     def __init__(
         self, machine: SharedHost, cores: Sequence[Core], weight: float | None = None
@@ -363,7 +363,12 @@ class CoreProgram(Program):
             part.core.parts.append(part)
         self.asleep: list[Sleeper] = []
         self.busy_s = 0.0
+        self.follows_wakers = False
         self.tells_threads = False
+
+    def follow_wakers(self) -> None:
+        """See ``Host.follow_wakers``."""
+        self.follows_wakers = True
 
     def tell_threads(self) -> None:
         """See ``Host.tell_threads``."""

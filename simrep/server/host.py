@@ -273,6 +273,9 @@ class Host(ToldHost):
     wakeup_s : float
         What it takes to wake an idle core for work, in seconds (interrupt, leaving the idle state;
         domain: 5-50 us, more on virtual machines). Work that finds the cores busy does not pay it.
+    sleep_s : float
+        What a thread takes of a core to fall asleep and to be woken, in seconds: only where each
+        core has a queue (``CoreHost``).
     parallel_syncs : int, optional
         How many fsyncs the machine's disk works on at a time; not limited if not given.
     variation : float
@@ -288,8 +291,8 @@ class Host(ToldHost):
 
     __slots__ = (
         "_ending", "_idle", "_queue", "busy_s", "clock", "cold_after_s", "cold_factor", "cores",
-        "flusher", "name", "noise", "slice_s", "spin_s", "visits", "wait_max_s", "wait_s",
-        "wakeup_s",
+        "flusher", "name", "noise", "sleep_s", "slice_s", "spin_s", "visits", "wait_max_s",
+        "wait_s", "wakeup_s",
     )  # fmt: skip
 
     def __init__(
@@ -304,6 +307,7 @@ class Host(ToldHost):
         cold_factor: float = 1.0,
         cold_after_s: float = 2e-3,
         wakeup_s: float = 0.0,
+        sleep_s: float = 0.0,
         variation: float = 0.0,
         parallel_syncs: int | None = None,
     ) -> None:
@@ -319,6 +323,7 @@ class Host(ToldHost):
         self.cold_factor = cold_factor
         self.cold_after_s = cold_after_s
         self.wakeup_s = wakeup_s
+        self.sleep_s = sleep_s
         self.noise: Stream | None = None
         if variation:
             if streams is None:
@@ -356,7 +361,7 @@ class Host(ToldHost):
         return (
             type(self) is Host
             and self.cold_factor == 1.0
-            and self.wakeup_s == 0.0
+            and self.wakeup_s == self.sleep_s == 0.0
             and self.noise is None
             and self.flusher is None
         )

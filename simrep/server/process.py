@@ -287,6 +287,7 @@ class Process(Host):
         self.cold_factor = machine.cold_factor
         self.cold_after_s = machine.cold_after_s
         self.wakeup_s = machine.wakeup_s
+        self.sleep_s = machine.sleep_s
         self.noise = machine.noise
         self.flusher = machine.flusher
         self.pace = pace

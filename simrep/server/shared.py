@@ -389,6 +389,7 @@ class Program(Host):
         self.cold_factor = machine.cold_factor
         self.cold_after_s = machine.cold_after_s
         self.wakeup_s = machine.wakeup_s
+        self.sleep_s = machine.sleep_s
         self.noise = machine.noise
         self.flusher = machine.flusher
         self.ready: list[_Turn] = []

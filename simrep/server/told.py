@@ -21,6 +21,12 @@ class ToldHost:
     tells_threads = False
     """Whether it is told which of its threads sleeps and wakes, because that matters."""
 
+    follows_wakers = False
+    """Whether its threads may go to the core of the one that wakes them."""
+
+    def follow_wakers(self) -> None:
+        """Let its threads go to the core of the one that wakes them, if that matters."""
+
     def tell_threads(self) -> None:
         """Say which of its threads sleeps and wakes, from now on, if that matters."""
 

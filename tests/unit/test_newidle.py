@@ -57,15 +57,12 @@ def test_it_does_not_look_in_pauses_shorter_than_looking_takes() -> None:
     assert share(one, 1000, found=True) > 0.0
 
 
-def run(
-    costs: dict[str, float] | None = None, appliers: int = 4, **machine: object
-) -> simrep.Result:
+def run(**machine: object) -> simrep.Result:
     return simrep.run(
         {
             "cluster": {
                 "model": "galera",
-                "costs": costs or {},
-                "options": {"wsrep_slave_threads": appliers},
+                "options": {"wsrep_slave_threads": 4},
                 "machine": {"cores": 2, "autogroup": True, **machine},
                 "shared_host": True,
             },
@@ -84,19 +81,6 @@ def test_cores_that_do_not_look_have_nothing_to_do_while_threads_wait() -> None:
 def test_one_queue_for_all_cores_has_no_such_pauses() -> None:
     with pytest.raises(simrep.ScenarioError, match=r"newidle_us: needs a machine with a queue"):
         run(newidle_us=50.0)
-
-
-def test_waiting_takes_cpu_and_many_appliers_wait_for_their_turn() -> None:
-    def waiting_s(appliers: int) -> float:
-        used = [
-            run({"wait_us": wait_us}, appliers, core_queues=True).cpu_s["n2"]
-            for wait_us in (0.0, 20.0)
-        ]
-        return used[1] - used[0]
-
-    sixteen = waiting_s(16)
-    assert waiting_s(1) < sixteen / 2
-    assert 0.0 < sixteen < 3 * 20e-6 * 800  # it sleeps for each of 800 writesets, not thrice
 
 
 def test_the_result_tells_who_used_the_cores() -> None:

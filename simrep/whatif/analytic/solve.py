@@ -175,12 +175,13 @@ class _State:
         for node, journey in journeys.items():
             times = self.times_s[node]
             host = self._setup.placement[node]
-            wake_s = (self._setup.machines[host].wakeup_us or 0.0) / 1e6
             idle = max(0.0, 1.0 - self.busy[host])
+            machine = self._setup.machines[host]
+            wake_us = (machine.wakeup_us or 0.0) * idle + (machine.sleep_us or 0.0)
             for position, step in enumerate(journey.steps):
                 away_s = think_s + sum(times) - times[position]
                 if isinstance(step, Work):
-                    solved_s = step.seconds * stretch[host] + step.wakes * wake_s * idle
+                    solved_s = step.seconds * stretch[host] + step.wakes * wake_us / 1e6
                 elif isinstance(step, Delay):
                     solved_s = step.seconds
                 elif isinstance(step, Turns):
