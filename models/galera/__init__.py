@@ -348,7 +348,7 @@ def _quiet(cluster: Cluster, options: GaleraOptions, costs: GaleraCosts) -> Coll
             node not in cluster.arbitrators
             and cluster.hosts[node].cores >= THREADS
             and min(work) > 0.0
-            and not (own.wait_us or own.fsync_work_us)
+            and not own.fsync_work_us
             and not any(cluster.network.link(*ends).instant for ends in cluster.network.paths)
             and type(cluster.disk(node, 0.0)) is Disk
         )

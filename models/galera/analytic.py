@@ -261,7 +261,7 @@ class GaleraForm(NodesForm):
         costs = self.costs
         more_s = (costs.apply_row_us + costs.certify_key_us) * _US * self._rows
         seconds = self.cost(node, costs.certify_us, pause_s)
-        seconds += self.cost(node, costs.apply_us, pause_s, more_s) + costs.wait_us * _US
+        seconds += self.cost(node, costs.apply_us, pause_s, more_s)
         seconds += self._committed_s(node, pause_s)
         return seconds + self._applier_flush_s()
 

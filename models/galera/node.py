@@ -39,6 +39,10 @@ _COMMIT: Final = Lap.COMMIT
 class GaleraNode:
     """What one node does with local transactions and with the ordered stream of writesets.
 
+    Where it takes processor time to sleep (``sleep_us``), the thread of a session sleeps until its
+    writeset is in the order, and like an applier until it is its turn in the local monitor and in
+    the commit monitor; elsewhere the thread that has made it wait goes on with its work.
+
     Simplified: from the first fragment on, an applier takes rows of its victims at once.
     """
 
@@ -68,8 +72,8 @@ class GaleraNode:
         log_write_us = costs.log_write_us if options.flush_log_at_trx_commit else 0.0
         self._commitment = routine((costs.commit_us + log_write_us) * _US)
         self.switch_s = costs.switch_us * _US
-        self._wait_s = costs.wait_us * _US
-        self._turn_s = self._wait_s if options.commit_order == IN_ORDER else 0.0
+        self._sleeps = host.sleep_s > 0.0
+        self._sleeps_in_turn = self._sleeps and options.commit_order == IN_ORDER
         self._key_s = costs.certify_key_us * _US
         self._miss_s = costs.key_miss_us * _US
         # So many keys are certified in a time that is charged to the thread outside the monitor.
@@ -110,7 +114,7 @@ class GaleraNode:
             disk = parts.disk(
                 costs.fsync_us * _US, work_s=costs.fsync_work_us * _US, name=f"{self.name}/disk"
             )
-            wake = partial(host.run, self._wait_s) if self._wait_s else None
+            wake = partial(host.run, 0.0) if host.sleep_s else None
             self._redo = parts.redo_log(disk, flush_at_commit=flush_at_commit, wake=wake)
 
         self._recv_q: deque[Ordered] = parts.make(deque)
@@ -218,14 +222,28 @@ class GaleraNode:
             if writeset.origin == self.index and writeset.awaited:
                 self.repl_latency.add(self.clock._now - writeset.sent_s)
                 writeset.local.mark(_ORDER)
-                self._await_certification(writeset.local)
-                self._local_monitor.enter(ordered.seqno, self._certify_local, ordered)
+                self._wake(ordered)
             else:
                 self._enqueue(ordered)
         elif kind == Kind.LAST_COMMITTED:
             self.certifier.hear(message.node, message.seqno)
         elif kind != Kind.FRAGMENT:
             self.flow_control.deliver(message)
+
+    def _wake(self, ordered: Ordered) -> None:
+        """Its thread goes on, which has slept until its writeset was in the order."""
+        if self._sleeps:
+            self.host.run(0.0, self._certify_own, ordered)
+        else:
+            self._certify_own(ordered)
+
+    def _certify_own(self, ordered: Ordered) -> None:
+        self._await_certification(ordered.writeset.local)
+        monitor = self._local_monitor
+        call: Callable[[Any], object] = self._certify_local
+        if self._sleeps and monitor.next != ordered.seqno:
+            call = partial(self.host.run, 0.0, call)
+        monitor.enter(ordered.seqno, call, ordered)
 
     def _await_certification(self, local: LocalTransaction) -> None:
         """Its thread wakes up: a victim rolls back, without waiting for its turn.
@@ -286,7 +304,7 @@ class GaleraNode:
             self.flow_control.grown(length)
         if self._idle_appliers:
             self._idle_appliers -= 1
-            self.host.run(self._certification.cost() + self._wait_s, self._fetch)
+            self.host.run(self._certification.cost(), self._fetch)
 
     def _next_writeset(self) -> None:
         if self._recv_q:
@@ -338,8 +356,8 @@ class GaleraNode:
 
         Only where all commit in order: else nobody can tell before who will have to wait.
         """
-        if self._turn_s and self._commit_monitor.next != ordered.seqno:
-            return partial(self.host.run, self._turn_s, commit)
+        if self._sleeps_in_turn and self._commit_monitor.next != ordered.seqno:
+            return partial(self.host.run, 0.0, commit)
         return commit
 
     def _commit(self, ordered: Ordered) -> None:

@@ -521,12 +521,6 @@ class GaleraCosts(ClientCosts):
     switch_us: Annotated[Microseconds, prior.SWITCH] = Field(
         3.0, description="CPU of a context switch to a woken thread"
     )
-    wait_us: Annotated[Microseconds, prior.SLEEP] = Field(
-        0.0,
-        description="CPU that it takes an applier without work, or a thread that waits for its "
-        "turn to commit or for another's flush of the redo log, to sleep and to be woken; default: "
-        "no more than its work takes",
-    )
     keepalive_spread_ms: Annotated[Milliseconds, prior.KEEPALIVE_SPREAD] = Field(
         1.0, description="how far apart the nodes' keepalives fall within a period"
     )

@@ -73,8 +73,12 @@ class SharingNode(GaleraNode):
             self._enqueue(ordered)
             return
         self.repl_latency.add(self.clock._now - message.sent_s)
-        local = message.local
-        local.mark(_ORDER)
+        message.local.mark(_ORDER)
+        self._wake(ordered)
+
+    def _certify_own(self, ordered: Ordered) -> None:
+        message, seqno = ordered.writeset, ordered.seqno
+        verdict, local = message.verdict, message.local
         if (
             verdict.passed
             and not local.aborted
@@ -87,8 +91,7 @@ class SharingNode(GaleraNode):
             call = self._in_turn(ordered, self._commit_local)
             self._commit_monitor.enter_local(seqno, call, ordered)
         else:
-            self._await_certification(local)
-            self._local_monitor.enter(seqno, self._certify_local, ordered)
+            super()._certify_own(ordered)
 
     def _certified_local(self, ordered: Ordered) -> None:
         writeset = ordered.writeset
