@@ -73,6 +73,7 @@ def test_some_threads_go_to_the_core_of_the_one_that_wakes_them(clock: Clock) ->
     host = machine(clock, 2)
     program, other = host.program(), host.program()
     program.tell_threads()
+    program.follow_wakers()
     dozing: list[object] = []
     places: list[int] = []
 

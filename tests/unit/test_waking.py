@@ -43,32 +43,6 @@ def test_threads_of_the_kernel_do_not_pay() -> None:
     assert clock.now == pytest.approx(100 * US)
 
 
-@pytest.mark.parametrize("follow", [False, True])
-def test_threads_that_follow_seldom_go_to_the_core_of_their_waker(follow: bool) -> None:
-    clock = Clock()
-    host = machine(clock, 2)
-    busy, woken, waker = host.program(), host.program(), host.program()
-    if follow:
-        woken.follow_wakers()
-    busy.run(10.0, lambda _: None)  # on the first core, so that the other one has less to do
-    waker.run(10 * US, lambda _: None)
-    clock.run(clock.until(1 * MS))
-    woken.run(10 * US, lambda _: None)
-    clock.run(clock.until(5 * MS))
-    [asleep] = woken.asleep
-    asleep.core = host._cores[0]  # it has fallen asleep where others compute now
-    there = []
-
-    def wake(_: None) -> None:
-        woken.run(10 * US, lambda _: there.append(host._waker.place))
-
-    for number in range(200):
-        clock.at((10 + 20 * number) * MS, lambda _: waker.run(10 * US, wake))
-    clock.run(clock.until(5.0))
-    assert (1 in there) is follow
-    assert 0 in there
-
-
 def test_a_core_on_which_a_thread_only_waits_busily_takes_threads_from_a_busier_one() -> None:
     clock, ended = Clock(), []
     host = machine(clock, 2)
