@@ -350,6 +350,8 @@ class CoreProgram(Program):
         Its threads that sleep.
     busy_s : float
         How long its threads have used cores, in seconds.
+    follows_wakers, tells_threads : bool
+        See ``ToldHost``.
     """
 
     __slots__ = ("asleep", "busy_s", "follows_wakers", "parts", "tells_threads")
