@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from simrep.contract.cluster import Cluster
@@ -23,7 +23,7 @@ from simrep.network.watched import WatchedEventfulNetwork, WatchedNetwork
 from simrep.runs.failures import FailureLog, WatchedRecorder, WatchedServer
 from simrep.runs.faults import build_processes, host_kind, node_traits
 from simrep.runs.incidents import faults_of
-from simrep.scenario.cluster import MachineTable
+from simrep.scenario.cluster import DEFAULT_MACHINE, MachineTable
 from simrep.scenario.table import seconds
 from simrep.server.core_host import CoreHost
 from simrep.server.host import Host
@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 _NEVER_CONTENDED = 1 << 16  # cores
+_UNPLAYED = "is not played on a machine that a fault slows or stops, or with cpu_factor"
 
 
 def build_host(
@@ -87,7 +88,7 @@ def build_host(
         if not isinstance(host, CoreHost):
             raise ScenarioError(
                 "cluster.machine.others",
-                "is not played on a machine that a fault slows or stops, or with cpu_factor",
+                _UNPLAYED,
                 "remove one of them",
             )
         assert machine.others_weight is not None
@@ -132,6 +133,7 @@ def build_cluster(
         name: build_host(clock, streams, machine, f"{name}/cpu", host_kind(scenario, machine, name))
         for name, machine in setup.machines.items()
     }
+    _check_queues(setup, machines)
     hosts = [machines[name] for name in setup.placement]
     processes = build_processes(setup, hosts)
     servers = [processes.get(node, _program(host)) for node, host in enumerate(hosts)]
@@ -181,6 +183,32 @@ def build_cluster(
         history_s=scenario.run.history_s,
         past_by_s=scenario.run.warmup_s,
     )
+
+
+def _check_queues(setup: Setup, machines: Mapping[str, Host]) -> None:
+    """Refuse what a scenario says of a queue for each core where a machine has one for all.
+
+    What the pack says of it is left out there: the pack does not know what happens to a machine.
+    """
+    scenario = setup.scenario
+    pack = DEFAULT_MACHINE if setup.pack is None else setup.pack.machine.above(DEFAULT_MACHINE)
+    own: dict[str, tuple[str, MachineTable]] = {
+        node.name: (f"node.{at}", node) for at, node in enumerate(scenario.nodes)
+    }
+    own |= {host.name: (f"host.{at}", host) for at, host in enumerate(scenario.hosts)}
+    for name, machine in machines.items():
+        if isinstance(machine, CoreHost) or not setup.machines[name].core_queues:
+            continue
+        tables: list[tuple[str, MachineTable]] = [("cluster.machine", scenario.cluster.machine)]
+        tables += [own[name]] if name in own else []
+        for path, table in tables:
+            for key in ("sleep_us", "newidle_us", "core_queues"):
+                if getattr(table, key) not in {None, getattr(pack, key)}:
+                    raise ScenarioError(
+                        f"{path}.{key}",
+                        f"{_UNPLAYED}: it has one queue for all its cores",
+                        "remove one of them",
+                    )
 
 
 def _quiet(setup: Setup, hosts: Sequence[Host]) -> Collection[int]:

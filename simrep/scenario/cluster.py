@@ -105,8 +105,8 @@ class MachineTable(Table):
     sleep_us: Annotated[Microseconds | None, prior.SLEEP] = Field(
         None,
         description="with core_queues: CPU that a thread takes to fall asleep and to be woken, "
-        "beside its work; not on a machine that a fault slows or stops, or with cpu_factor, which "
-        "has one queue; default: 0, no more than its work takes",
+        "beside its work; a machine that a fault slows or stops, or with cpu_factor, has one "
+        "queue, and leaves out what a pack says of it; default: 0, no more than its work takes",
     )
     variation: Annotated[Variation | None, prior.VARIATION] = Field(
         None, description="coefficient of variation of CPU demands; default: 0"

@@ -528,7 +528,7 @@ def test_others_need_a_queue_for_each_core() -> None:
         insert(**paced)
 
 
-def test_it_is_about_machines_that_are_fair_between_programs() -> None:
+def test_one_queue_leaves_out_what_a_pack_says_and_refuses_what_a_scenario_says() -> None:
     with pytest.raises(simrep.ScenarioError, match=r"core_queues.*autogroup"):
         insert(core_queues=True)
 
