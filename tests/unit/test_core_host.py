@@ -529,6 +529,21 @@ def test_others_need_a_queue_for_each_core() -> None:
 
 
 def test_one_queue_leaves_out_what_a_pack_says_and_refuses_what_a_scenario_says() -> None:
+    def paced(pack: str | None, **machine: object) -> simrep.Result:
+        traits = {"cpu_factor": 1.5, **machine}
+        cluster = {"model": "galera", "pack": pack, "shared_host": True, "machine": traits}
+        work = {"threads": 4, "queries": 80, "nodes": ["n1"], "client": "node"}
+        return simrep.run({"cluster": cluster, "workload": work})
+
+    result = paced("rig-mariadb-11.8-galera")
+    assert simrep.run(result.scenario).latency_s == result.latency_s
+    with pytest.raises(simrep.ScenarioError, match=r"machine.sleep_us: is not played"):
+        paced("rig-mariadb-11.8-galera", sleep_us=9.0)
+    with pytest.raises(simrep.ScenarioError, match=r"machine.core_queues: is not played"):
+        paced(None, autogroup=True, core_queues=True)
+
+
+def test_it_is_about_machines_that_are_fair_between_programs() -> None:
     with pytest.raises(simrep.ScenarioError, match=r"core_queues.*autogroup"):
         insert(core_queues=True)
 
