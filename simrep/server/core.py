@@ -50,6 +50,8 @@ class Part:
         How many there are of both.
     runnable : int
         Those, and one if the core is a thread's of this part.
+    threads : int
+        Those that can run there, or sleep there.
     weight : float
         Its share of the program's weight, which is 1, by where the program's threads are.
     virtual_s : float
@@ -78,8 +80,8 @@ class Part:
 
     __slots__ = (
         "_averaged_s", "_fixed", "_lag_s", "accounts", "core", "deadline_s", "delayed",
-        "load", "program", "protected_s", "queued", "ready", "runnable", "virtual_s", "waiting",
-        "weight", "yielding",
+        "load", "program", "protected_s", "queued", "ready", "runnable", "threads", "virtual_s",
+        "waiting", "weight", "yielding",
     )  # fmt: skip
 
     def __init__(self, program: CoreProgram, core: Core, weight: float | None = None) -> None:
@@ -90,6 +92,7 @@ class Part:
         self.yielding: list[SpinTurn] = []
         self.waiting = 0
         self.runnable = 0
+        self.threads = 0
         self.load = 0.0  # threads that can run, averaged
         self._averaged_s = 0.0
         self._fixed = weight is not None
@@ -114,8 +117,26 @@ class Part:
         if not self._fixed and (self.runnable or not self.queued):
             self._weigh(now, slice_s)
 
-    def carry(self, load: float, now: float) -> None:
-        """A thread that changes its core takes along how much it could run of late."""
+    def load_of(self, turn: Turn, now: float) -> float:
+        """How much one of its threads could run of late: all that do not wait busily, as much."""
+        load = self.load_at(now)
+        if turn.seconds == inf:
+            return min(load, 1.0)
+        busily = len(self.yielding)
+        holder = self.core.turn
+        if holder is not None and holder.seconds == inf and holder.program is self.program:
+            busily += 1
+        return min(max(load - busily, 0.0) / max(self.threads - busily, 1), 1.0)
+
+    def hand_over(self, turn: Turn, there: Part, now: float) -> None:
+        """A thread changes its core, and takes along how much it could run of late."""
+        load = self.load_of(turn, now)
+        self._carry(-load, now)
+        there._carry(load, now)
+        self.threads -= 1
+        there.threads += 1
+
+    def _carry(self, load: float, now: float) -> None:
         self.load = max(self.load_at(now) + load, 0.0)
         self._averaged_s = now
 

@@ -14,6 +14,7 @@ __all__ = ["BalancedHost"]
 _BALANCED_S: Final = 32e-3  # busy_factor times as many milliseconds as there are cores
 _UNEQUAL: Final = 1.17  # imbalance_pct
 _HOT_S: Final = 5e-4  # what has used a core so lately stays on it (sysctl_sched_migration_cost)
+_STEP: Final = 1.0 / 1024.0  # loads are counted in such steps
 _COLD_TRIES: Final = 1  # but for when more attempts have failed (cache_nice_tries)
 
 
@@ -97,19 +98,21 @@ class BalancedHost(SharedHost):
     def _movable(self, core: Core, now: float, most: float, hot_s: float = _HOT_S) -> Turn | None:
         """A thread that waits for a core, and has not used it so lately."""
         for part in core.queued:
-            if (
-                not part.waiting
-                or part.program is self._kernel
-                or part.weight / part.runnable > most
-            ):
+            if not part.waiting or part.program is self._kernel:
                 continue
             lines: Any = (part.ready, part.yielding)
             for line in lines:
                 turn: Turn
                 for turn in line:
                     if now - turn.ran_s >= hot_s:
+                        if self._load(turn, part, now) > most + _STEP:
+                            break
                         return turn
         return None
+
+    def _load(self, turn: Turn, part: Part, now: float) -> float:
+        """What a thread adds to the load of its core (``task_h_load``)."""
+        return part.weight * part.load_of(turn, now) / max(part.load_at(now), 1.0)
 
     def _move(self, turn: Turn, core: Core, now: float) -> Part:
         """A thread that waits for one core is moved to another."""
@@ -124,9 +127,7 @@ class BalancedHost(SharedHost):
         part.waiting -= 1
         part.core.waiting -= 1
         self._waited(turn)
-        load: float = min(part.load_at(now) / part.runnable, 1.0)
-        part.carry(-load, now)
-        there.carry(load, now)
+        part.hand_over(turn, there, now)
         self._exit(part, now)
         self._enter(there, now)
         return there
@@ -149,9 +150,10 @@ class BalancedHost(SharedHost):
                 turn = self._movable(busiest, now, excess * 2.0**core.failed, hot_s)
                 if turn is None:
                     break
+                load = self._load(turn, turn.program.parts[busiest.place], now)
                 there = self._move(turn, core, now)
                 self._line_up(turn, core, there)
-                excess -= there.weight / there.runnable
+                excess -= load
                 moved = True
             core.failed = 0 if moved else core.failed + 1
             core.balances_s = _BALANCED_S

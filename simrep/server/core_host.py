@@ -28,7 +28,7 @@ __all__ = ["CoreHost"]
 
 _KERNEL_WEIGHT: Final = 88761.0 / 1024.0  # of a thread with nice -20, beside that of a program
 _SOON_S: Final = 1e-9
-_AFFINE: Final = 0.16  # of the threads that one on a core with less to do wakes go there
+_AFFINE: Final = 0.3  # of the threads that one on a core with less to do wakes go there
 
 
 class CoreHost(BalancedHost):
@@ -89,13 +89,14 @@ class CoreHost(BalancedHost):
     of a program's sleeping threads wakes is drawn, but for programs that tell
     (``Host.tell_threads``).
 
-    Of threads that one on another core wakes, 8, 3, 8 and 9 % go to its core (MySQL, two traces
-    with 4 clients, 8 and 16 clients), of all others 0.1 to 2 %. Linux compares the loads of the
-    cores (``wake_affine_weight``), and leaves out threads that wake many others (``wake_wide``).
-    Simplified: such a thread goes there with a fixed probability if that core has had less to do,
-    and only in programs that say so (``Host.follow_wakers``): MySQL's servers. Threads of Galera's
-    servers do so as often (6, 9 and 13 % with 4, 16 and 64 clients), but then take longer than
-    measured.
+    Of threads that a thread on another core wakes, 6 to 11 % go to its core in a group (five traces
+    of MySQL), 3 to 13 % with semi-synchronous (three), 8 to 36 % with asynchronous replication
+    (eight), of those that an interrupt wakes 1 to 7 %, of all others 0.1 to 2 %. Linux compares the
+    loads of the cores (``wake_affine_weight``), and leaves out threads that wake many others
+    (``wake_wide``). Simplified: such a thread goes there with a fixed probability if that core has
+    had less to do, and only in programs that say so (``Host.follow_wakers``): MySQL's servers, of
+    which 5 to 7 % do. Threads of Galera's servers do so as often (6, 9 and 13 % with 4, 16 and 64
+    clients), but then take longer than measured.
 
     A thread that sleeps pays for it when it is woken (``sleep_s``): context switches, and what has
     left the caches meanwhile.
@@ -232,7 +233,14 @@ class CoreHost(BalancedHost):
             if turn.program.follows_wakers and self._follows(core, now):
                 core = self._waker or core
         part = turn.program.parts[core.place]
-        turn.ran_s = -inf if sleeper is None else sleeper.ran_s
+        if sleeper is None:
+            turn.ran_s = -inf
+            if turn.program is not self._kernel:
+                part.threads += 1
+        else:
+            turn.ran_s = sleeper.ran_s
+            if sleeper.core is not core:
+                turn.program.parts[sleeper.core.place].hand_over(turn, part, now)
         if turn.seconds < inf:
             if turn.program is not self._kernel:
                 turn.seconds += self.sleep_s

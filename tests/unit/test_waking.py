@@ -53,7 +53,7 @@ def test_a_core_on_which_a_thread_only_waits_busily_takes_threads_from_a_busier_
     clock.run(clock.until(1.0))
     # Else both share a core until 0.6 s. It looks every 32 to 64 ms, and takes a whole program
     # after a first attempt without success; which then shares the core with the one that waits.
-    assert ended[1] < 0.5
+    assert ended[1] < 0.55
 
 
 def run(appliers: int = 16, **machine: object) -> simrep.Result:
