@@ -139,16 +139,6 @@ class ServerOptions(BaseModel):
     )
 
     @property
-    def tells_threads(self) -> bool:
-        """Whether its threads are told apart on a machine with a queue for each core.
-
-        Simplified: only those of semi-synchronous replication (MySQL 5.7 and later). The replicas
-        of asynchronous replication then take too much of both cores, and groups with 16 to 64
-        clients stall too long; why, is not known.
-        """
-        return False
-
-    @property
     def crash_safety(self) -> CrashSafety:
         """How a server knows after a crash what it has executed.
 

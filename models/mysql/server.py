@@ -158,7 +158,6 @@ class MysqlServer:
         self.host = host
         if options.commit_pipeline == "mysql-5.7":
             host.follow_wakers()
-        if options.tells_threads:
             host.tell_threads()
         self.trace = cluster.trace
         self.log_bin = log_bin

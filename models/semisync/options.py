@@ -79,11 +79,6 @@ class SemisyncOptions(AsynchronousOptions):
         return self.init_rpl_role == "SLAVE"
 
     @property
-    def tells_threads(self) -> bool:
-        """See ``ServerOptions.tells_threads``."""
-        return self.enabled and self.commit_pipeline == "mysql-5.7"
-
-    @property
     def stop_and_wait(self) -> bool:
         """Whether the dump threads read the acknowledgements themselves: before MySQL 5.7."""
         return self.commit_pipeline not in {"mysql-5.7", "mariadb"}
