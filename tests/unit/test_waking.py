@@ -56,12 +56,12 @@ def test_a_core_on_which_a_thread_only_waits_busily_takes_threads_from_a_busier_
     assert ended[1] < 0.55
 
 
-def run(appliers: int = 16, **machine: object) -> simrep.Result:
+def run(**machine: object) -> simrep.Result:
     scenario: dict[str, Any] = {
         "cluster": {
             "model": "galera",
             "costs": {"client_us": 5.0},
-            "options": {"wsrep_slave_threads": appliers},
+            "options": {"wsrep_slave_threads": 16},
             "machine": {"cores": 2, "autogroup": True, **machine},
             "shared_host": True,
         },
@@ -75,15 +75,15 @@ def test_it_needs_a_queue_for_each_core() -> None:
         run(sleep_us=5.0)
 
 
-def sleeps(appliers: int) -> dict[str, float]:
+def sleeps() -> dict[str, float]:
     """How often the threads of each program sleep for a transaction."""
-    used = [run(appliers, core_queues=True, sleep_us=us).cpu_s for us in (0.01, 10.0)]
+    used = [run(core_queues=True, sleep_us=us).cpu_s for us in (0.01, 10.0)]
     return {name: (used[1][name] - used[0][name]) / (10 * US * 800) for name in used[0]}
 
 
 def test_a_session_sleeps_for_its_client_its_place_in_the_order_and_its_turn() -> None:
     # Of a real cluster with 16 clients: 4.1 and 3.3.
-    number = sleeps(16)
+    number = sleeps()
     assert 3.0 < number["n1"] < 8.0
     assert 2.0 < number["n2"] < 7.0
     assert 0.9 < number["clients"] < 1.1
