@@ -278,9 +278,11 @@ class _WatchedRedoLog(Twin, RedoLog):
         call: Callable[[Any], object],
         argument: Any = None,
         commits: int = 1,
+        *,
+        appended: bool = False,
     ) -> None:
         self._parts.does(argument, "being flushed", "redo log")
-        super().flush(size_bytes, call, argument, commits)
+        super().flush(size_bytes, call, argument, commits, appended=appended)
 
 
 class _HeardGmcast(HeardMesh, Gmcast):

@@ -74,7 +74,13 @@ class _Pipeline:
         if self._redo_at_prepare:
             self._write(group)
         else:
-            self._engine.redo.flush(total_bytes(group), self._write, group, len(group))
+            self._engine.redo.flush(
+                total_bytes(group),
+                self._write,
+                group,
+                len(group),
+                appended=self._engine.host.tells_threads,
+            )
 
     def _write(self, group: Group) -> None:
         self._binlog.write(len(group), total_bytes(group), self._written, group)
@@ -157,10 +163,21 @@ class GroupCommit(_Pipeline):
     ``after_sync`` runs under the lock of the COMMIT stage, unless commits are not ordered: then
     transactions commit in the engine side by side.
 
+    A leader enters the queue of the next stage, unlocks the one that it leaves, and takes all that
+    is in the queue when it has a core again. Whoever it has woken may come first, and join. The
+    redo of a group is not flushed if a flush since its prepare has covered it
+    (``log_write_up_to``). So two transactions that were certified together commit as one group.
+
     Notes
     -----
     The AFTER_COMMIT stage of 8.0 is left out: what is waited for there arrives in order, so one
     group after the other or all at once makes no difference.
+
+    Traces of the source of a group of three servers with 2, 4 and 8 clients show 0.86, 0.46 and
+    0.27 groups per transaction, and 0.66, 0.35 and 0.23 flushes of the redo; simulated 0.89, 0.67
+    and 0.41, and 0.62, 0.53 and 0.37. Simplified: where threads are not told apart
+    (``Host.tells_threads``), a group is closed as soon as the stage is free, and always flushes.
+    What a transaction writes to the redo before its prepare is counted with that.
 
     References
     ----------
@@ -182,6 +199,7 @@ class GroupCommit(_Pipeline):
     ) -> None:
         super().__init__(engine, binlog, hooks, redo_at_prepare=redo_at_prepare)
         self._ordered = order_commits
+        approach = engine.approach if engine.host.tells_threads else None
         self.flush_stage = self._first = parts.stage(
             self._enter,
             "binlog flush",
@@ -200,6 +218,7 @@ class GroupCommit(_Pipeline):
             naps=_NAPS,
             wake=engine.wake,
             sleeps=engine.sleeps,
+            approach=approach,
         )
         self.commit_stage = self._last = parts.stage(
             self._commit,
@@ -208,6 +227,7 @@ class GroupCommit(_Pipeline):
             lap=Lap.COMMIT_ORDER,
             wake=engine.wake,
             sleeps=engine.sleeps,
+            approach=approach,
         )
         self.stages = (engine.redo.stage, self.flush_stage, self.sync_stage, self.commit_stage)
 

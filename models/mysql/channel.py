@@ -237,6 +237,7 @@ class Channel:
         so those that are ready form a group. Without a binary log there is no such queue.
         """
         entry = Committing(change, self._when_in_memory, self._when_durable, queued, committed)
+        self.server.redo.append()
         self.server.pipeline.commit(entry)
         if self.server.log_bin:
             queued(change)

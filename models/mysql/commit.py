@@ -105,6 +105,10 @@ class Engine:
         """Wake the leader of a group that waits for a stage (see ``Stage``)."""
         self.host.rouse(argument.sleeper, self._switch_s, call, argument)
 
+    def approach(self, call: Call, argument: Any) -> None:
+        """The leader of a group goes on, unless a thread that it has woken comes first."""
+        self.host.go_on(0.0, call, argument)
+
     def sleeps(self, entry: Commit) -> None:
         """Its thread waits."""
         entry.sleeper = self.host.doze()
@@ -145,9 +149,9 @@ class Engine:
         others_s = (len(group) - 1) * self._commitment.seconds
         self._commitment.proceed(self._committed, (group, call), others_s)
 
-    @staticmethod
-    def _committed(work: tuple[Group, GoOn]) -> None:
+    def _committed(self, work: tuple[Group, GoOn]) -> None:
         group, call = work
+        self.redo.append()
         for entry in group:
             entry.committed(entry)
         call(group)

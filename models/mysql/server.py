@@ -233,6 +233,7 @@ class MysqlServer:
         entry = BinlogTransaction(
             transaction, owner, self.max_committed, self._when_committed, self._when_durable
         )
+        self.redo.append()
         if self._before_commit is not None:
             if self._prepare is not None and not transaction.autocommit:
                 yield self.host.work(self._prepare(transaction))
@@ -249,6 +250,7 @@ class MysqlServer:
         entry = BinlogTransaction(
             transaction, owner, self.max_committed, self._when_committed, self._when_durable
         )
+        self.redo.append()
         if self._begin_before_commit is not None:
             return self._begin_before_commit(entry)
         self.pipeline.commit(entry)

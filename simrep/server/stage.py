@@ -43,6 +43,9 @@ class Stage(Generic[Item]):
     sleeps : callable, optional
         ``sleeps(item)``: it has to wait, or the first of its group; so it is when ``wake`` is
         called, with the first item for an argument.
+    approach : callable, optional
+        ``approach(call, argument)`` calls when the thread of a leader that finds the stage free has
+        a core again: until then others may join its group.
     naps : int
         The leader sleeps so often for a part of the time in which it waits for others. It looks
         only in between whether enough have come. Each time it sleeps longer by the kernel's slack.
@@ -70,6 +73,7 @@ class Stage(Generic[Item]):
         gather_count: int = 0,
         wake: Callable[[Call, Any], object] | None = None,
         sleeps: Callable[[Any], object] | None = None,
+        approach: Callable[[Call, Any], object] | None = None,
         naps: int = 1,
     ) -> None:
         if largest is not None and largest < 1:
@@ -82,6 +86,7 @@ class Stage(Generic[Item]):
         self._gather_count = gather_count
         self._wake = wake
         self._sleeps = sleeps
+        self._approach = approach
         self._naps = naps
         self._left = (0.0, 0)  # how long its leader sleeps next, and how often
         self._gathering = 0  # number of the group that gathers now, 0: none
@@ -104,6 +109,10 @@ class Stage(Generic[Item]):
             self._queue.append((now, item))
             if self._gathering and self._naps == 1 and self._full():
                 self._close(self._gathering)
+        elif self._approach is not None:
+            self._queue.append((now, item))
+            self._taken = True
+            self._approach(self._begin, None)
         elif self._gather_s is None:  # the queue is empty
             self._taken = True
             self._since = now
@@ -122,7 +131,10 @@ class Stage(Generic[Item]):
         now = self._clock._now
         self._queue.extend([(now, item) for item in items])
         if not self._taken:
-            if items:
+            if items and self._approach is not None:
+                self._taken = True
+                self._approach(self._begin, None)
+            elif items:
                 self._begin(None)
             return
         if self._sleeps is not None and items:
@@ -242,7 +254,7 @@ class WatchedStage(Stage[Item]):
 
     def join(self, item: Item) -> None:
         """See ``Stage.join``."""
-        if self._taken or self._gather_s is not None:
+        if self._taken or self._gather_s is not None or self._approach is not None:
             self._line.wait(item)
         super().join(item)
 

@@ -353,22 +353,40 @@ class RedoLog:
         self._new_bytes = new_bytes
         self._filled_bytes = 0  # of the block at its end
         self._finished: Call = self._finish
-        begin = self._write if write_s > 0.0 else self._written
         self._wake = wake
         self.stage: Stage[tuple[int, int, Call, Any]] = (
-            Stage(clock, begin, name, wake=wake) if stage is None else stage(begin, wake=wake)
+            Stage(clock, self._begin, name, wake=wake)
+            if stage is None
+            else stage(self._begin, wake=wake)
         )
+        # Records that were put into the log buffer, and up to where flushes have come.
+        self._appended = self._reached = 0
         self.syncs = 0
 
-    def flush(self, size_bytes: int, call: Call, argument: Any = None, commits: int = 1) -> None:
+    def append(self) -> None:
+        """Something more is in the log buffer."""
+        self._appended += 1
+
+    def flush(
+        self,
+        size_bytes: int,
+        call: Call,
+        argument: Any = None,
+        commits: int = 1,
+        *,
+        appended: bool = False,
+    ) -> None:
         """``call(argument)`` when ``size_bytes`` of redo are as durable as was asked for.
 
-        They are those of so many transactions.
+        They are those of so many transactions. If that was ``appended`` before, a flush since then
+        may have covered it.
         """
         if self.level == 0:
             call(argument)
-        else:
-            self.stage.join((size_bytes, commits, call, argument))
+            return
+        if not appended:
+            self._appended += 1
+        self.stage.join((size_bytes, commits, call, argument))
 
     def flush_alone(self, size_bytes: int, call: Call, argument: Any = None) -> None:
         """``flush`` for the only one who ever does so, and at whom nobody looks."""
@@ -396,6 +414,17 @@ class RedoLog:
         begun_s, _, call, argument = work
         self.stage.busy_s += self._clock._now - begun_s
         call(argument)
+
+    def _begin(self, group: list[tuple[int, int, Call, Any]]) -> None:
+        """Nothing is to be done if the last flush has come as far (``log_write_up_to``)."""
+        if self._reached == self._appended:
+            self._finish(group)
+            return
+        self._reached = self._appended
+        if self.write_s > 0.0:
+            self._write(group)
+        else:
+            self._written(group)
 
     def _write(self, group: list[tuple[int, int, Call, Any]]) -> None:
         self._disk.write(self.write_s, self._written, group)

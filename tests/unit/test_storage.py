@@ -91,6 +91,25 @@ def test_an_fsync_covers_what_was_written_before_its_start(
     assert redo.stage.wait_max_s == pytest.approx(0.8 * MS)
 
 
+def test_what_a_flush_has_covered_is_not_flushed_again(clock: Clock, finished: Finished) -> None:
+    redo = RedoLog(clock, Disk(clock, 1 * MS))
+
+    def prepared(name: str) -> None:
+        redo.flush(100, finished, name, appended=True)
+
+    redo.append()
+    redo.append()
+    prepared("first")
+    prepared("covered")  # it waits for that flush, and finds its redo durable
+    clock.at(2 * MS, lambda _: redo.append())
+    clock.at(3 * MS, prepared, "after another")
+    clock.run()
+    assert finished.at == pytest.approx(
+        {"first": 1 * MS, "covered": 1 * MS, "after another": 4 * MS}
+    )
+    assert redo.syncs == 2
+
+
 def test_who_is_covered_by_the_flush_of_another_sleeps_until_it_is_woken(
     clock: Clock, finished: Finished
 ) -> None:
@@ -236,6 +255,18 @@ def test_the_leader_stops_gathering_when_enough_are_there(clock: Clock) -> None:
     # c and d are two when the first group leaves. e has to wait for its whole delay, although the
     # alarm of the group that was closed early rings at 5.
     assert served.groups == [(0.25, ["a", "b"]), (1.25, ["c", "d"]), (8.0, ["e"])]
+
+
+def test_others_join_the_group_until_its_leader_has_come(clock: Clock) -> None:
+    def approach(call: Callable[[Any], object], argument: Any) -> None:
+        clock.at(clock.now + 0.5, call, argument)
+
+    served = Served(clock, 1.0, approach=approach)
+    for time, name in ((0.0, "a"), (0.4, "b"), (0.6, "c"), (1.2, "d"), (4.0, "e")):
+        clock.at(time, served.stage.join, name)
+    clock.run()
+    # c and d wait for the stage itself: their leader is there when it becomes free.
+    assert served.groups == [(0.5, ["a", "b"]), (1.5, ["c", "d"]), (4.5, ["e"])]
 
 
 def test_joining_with_nothing_serves_nothing(clock: Clock) -> None:
