@@ -104,7 +104,7 @@ def model_error(
         Error of the model that the fits of a pack tell, and on how many cells that rests.
     """
     parts = (
-        (network, expectation("network").of(figure, discrepancy, freedom)),
+        (network, expectation("network").of(figure, 0.0, 0.0)),  # no cost of a pack is about it
         (
             1.0 - network,
             expectation("shared" if shared else "own").of(figure, discrepancy, freedom),

@@ -49,6 +49,16 @@ def test_network_and_processors_add_by_their_shares():
     assert network < shared
 
 
+def test_a_fit_says_nothing_of_the_network():
+    def error(network, discrepancy):
+        return model_error(
+            "latency_s.mean", network=network, shared=True, discrepancy=discrepancy, freedom=12.0
+        ).relative
+
+    assert error(1.0, 0.9) == error(1.0, 0.1)
+    assert error(0.0, 0.9) > 1.5 * error(0.0, 0.1)
+
+
 def test_the_shipped_sizes_grow_towards_high_percentiles():
     for decided_by in ("network", "shared", "own"):
         errors = expectation(decided_by).errors
