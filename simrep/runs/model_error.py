@@ -101,10 +101,11 @@ def model_error(
     shared : bool
         Whether all servers share one machine.
     discrepancy, freedom : float
-        Error of the model that the fits of a pack tell, and on how many cells that rests.
+        Error of the model that the fits of a pack tell, and on how many cells that rests. It is
+        one of what processors decide: no fitted cost is about the network.
     """
     parts = (
-        (network, expectation("network").of(figure, 0.0, 0.0)),  # no cost of a pack is about it
+        (network, expectation("network").of(figure, 0.0, 0.0)),
         (
             1.0 - network,
             expectation("shared" if shared else "own").of(figure, discrepancy, freedom),

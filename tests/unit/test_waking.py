@@ -87,22 +87,3 @@ def test_a_session_sleeps_for_its_client_its_place_in_the_order_and_its_turn() -
     assert 3.0 < number["n1"] < 8.0
     assert 2.0 < number["n2"] < 7.0
     assert 0.9 < number["clients"] < 1.1
-
-
-def test_two_clients_of_a_group_share_fsyncs() -> None:
-    # Certified together they commit together, and the second finds its redo flushed. Of a real
-    # primary: 1.52 fsyncs for a transaction; 2 if nothing were shared.
-    result = simrep.run(
-        {
-            "cluster": {
-                "model": "group_replication",
-                "pack": "rig-mysql-9.7",
-                "shared_host": True,
-            },
-            "network": {"rtt_ms": 0.0455},
-            "workload": {"preset": "mysqlslap-insert", "threads": 2, "nodes": ["n1"]},
-        },
-        seed=1,
-    )
-    fsyncs = next(one.visits for one in result.stations if one.name == "n1/transfer")
-    assert 1.2 < fsyncs / result.committed < 1.8
