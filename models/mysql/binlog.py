@@ -166,7 +166,8 @@ class GroupCommit(_Pipeline):
     A leader enters the queue of the next stage, unlocks the one that it leaves, and takes all that
     is in the queue when it has a core again. Whoever it has woken may come first, and join. The
     redo of a group is not flushed if a flush since its prepare has covered it
-    (``log_write_up_to``). So two transactions that were certified together commit as one group.
+    (``log_write_up_to``). So transactions that were certified together often commit as one
+    group.
 
     Notes
     -----
