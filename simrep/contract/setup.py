@@ -156,18 +156,13 @@ def _check_sharing(where: str, machine: MachineTable) -> None:
             "to do while threads wait",
             "set core_queues = true (and autogroup), or remove it",
         )
-    if machine.sleep_us and not machine.core_queues:
-        raise ScenarioError(
-            f"{where}.sleep_us",
-            "needs a machine with a queue for each core",
-            "set core_queues = true (and autogroup), or remove it",
-        )
-    if machine.others and not machine.core_queues:
-        raise ScenarioError(
-            f"{where}.others",
-            "needs a machine with a queue for each core",
-            "set core_queues = true (and autogroup), or remove it",
-        )
+    for key in ("sleep_us", "interrupt_us", "others"):
+        if getattr(machine, key) and not machine.core_queues:
+            raise ScenarioError(
+                f"{where}.{key}",
+                "needs a machine with a queue for each core",
+                "set core_queues = true (and autogroup), or remove it",
+            )
 
 
 def _with_one_queue(given: MachineTable, machine: MachineTable) -> MachineTable:
@@ -176,7 +171,7 @@ def _with_one_queue(given: MachineTable, machine: MachineTable) -> MachineTable:
         return machine
     needed = {
         key: getattr(DEFAULT_MACHINE, key)
-        for key in ("newidle_us", "sleep_us")
+        for key in ("newidle_us", "sleep_us", "interrupt_us")
         if getattr(given, key) is None
     }
     return machine.model_copy(update=needed)

@@ -70,6 +70,8 @@ def build_host(
     own = {}
     if make is CoreHost:
         own = {"newidle_s": machine.newidle_us / 1e6, "sleep_s": machine.sleep_us / 1e6}
+        if machine.interrupt_us is not None:
+            own["interrupt_s"] = machine.interrupt_us / 1e6
     host = make(
         clock,
         machine.cores,
@@ -202,7 +204,7 @@ def _check_queues(setup: Setup, machines: Mapping[str, Host]) -> None:
         tables: list[tuple[str, MachineTable]] = [("cluster.machine", scenario.cluster.machine)]
         tables += [own[name]] if name in own else []
         for path, table in tables:
-            for key in ("sleep_us", "newidle_us", "core_queues"):
+            for key in ("sleep_us", "interrupt_us", "newidle_us", "core_queues"):
                 if getattr(table, key) not in {None, getattr(pack, key)}:
                     raise ScenarioError(
                         f"{path}.{key}",

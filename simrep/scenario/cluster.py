@@ -102,6 +102,11 @@ class MachineTable(Table):
     wakeup_us: Annotated[Microseconds | None, prior.WAKE_UP] = Field(
         None, description="time to wake an idle core for work; default: 0"
     )
+    interrupt_us: Annotated[Microseconds | None, prior.WAKE_UP] = Field(
+        None,
+        description="with core_queues: the same for a thread that sleeps until its disk has done "
+        "something; default: wakeup_us",
+    )
     sleep_us: Annotated[Microseconds | None, prior.SLEEP] = Field(
         None,
         description="with core_queues: CPU that a thread takes to fall asleep and to be woken, "

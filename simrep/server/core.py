@@ -413,6 +413,11 @@ class CoreProgram(Program):
         machine: Any = self._machine
         machine.start_work(self, seconds, call, argument, sleeper)
 
+    def interrupt(self, sleeper: Any, seconds: float, call: Call, argument: Any = None) -> None:
+        """See ``Host.interrupt``."""
+        machine: Any = self._machine
+        machine.start_interrupted(self, seconds, call, argument, sleeper)
+
     def go_on_as(self, sleeper: Any, seconds: float, call: Call, argument: Any = None) -> None:
         """See ``Host.go_on_as``."""
         machine: Any = self._machine

@@ -64,6 +64,9 @@ class CoreHost(BalancedHost):
         whether a core looks for work.
     newidle_s : float
         The longest that a core took of late to look for work, in seconds: see ``NewIdle``.
+    interrupt_s : float, optional
+        What it takes an interrupt of the disk to wake an idle core, in seconds; ``wakeup_s`` if not
+        given. Where another core wakes it, that one interrupts it, too.
 
     Notes
     -----
@@ -112,7 +115,7 @@ class CoreHost(BalancedHost):
     Linux 6.18, kernel/sched/fair.c
     """
 
-    __slots__ = ("_waker", "flushes")
+    __slots__ = ("_interrupt_s", "_waker", "_woken_s", "flushes")
 
     def __init__(
         self,
@@ -122,12 +125,15 @@ class CoreHost(BalancedHost):
         streams: Streams,
         name: str = "",
         newidle_s: float,
+        interrupt_s: float | None = None,
         **traits: Any,
     ) -> None:
         self._cores = [Core(place) for place in range(cores)]
         self._waker: Core | None = None
         self._overloaded = False
         super().__init__(clock, cores, streams=streams, name=name, **traits)
+        self._interrupt_s = self.wakeup_s if interrupt_s is None else interrupt_s
+        self._woken_s = self.wakeup_s
         for core in self._cores:
             core.newidle = NewIdle(self._chance, newidle_s)
         self._kernel: Any = CoreProgram(self, self._cores, _KERNEL_WEIGHT)
@@ -191,6 +197,14 @@ class CoreHost(BalancedHost):
         turn.doze = doze
         self._place(turn)
 
+    def start_interrupted(
+        self, program: Any, seconds: float, call: Call, argument: Any, doze: Doze | None
+    ) -> None:
+        """Work of a program whose thread an interrupt wakes: ``interrupt``."""
+        self._woken_s = self._interrupt_s
+        self.start_work(program, seconds, call, argument, doze)
+        self._woken_s = self.wakeup_s
+
     def go_on_with(self, program: Any, seconds: float, call: Call, argument: Any) -> None:
         """Work of a program on the core on which work has just ended: ``go_on``."""
         turn: Any = self._ending
@@ -253,7 +267,7 @@ class CoreHost(BalancedHost):
                 part.accounts.wake(turn, sleeper, self.slice_s)
         if core.turn is None:
             core.newidle.end(now)
-            turn.seconds += self.wakeup_s
+            turn.seconds += self._woken_s
             self._idle -= 1
             self._enter(part, now)
             self._give(core, part, turn)

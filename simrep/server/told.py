@@ -39,6 +39,10 @@ class ToldHost:
         del sleeper
         self.run(seconds, call, argument)
 
+    def interrupt(self, sleeper: Any, seconds: float, call: Call, argument: Any = None) -> None:
+        """``rouse``, by an interrupt of the disk and not by another thread."""
+        self.rouse(sleeper, seconds, call, argument)
+
     def go_on_as(self, sleeper: Any, seconds: float, call: Call, argument: Any = None) -> None:
         """``go_on``, or ``rouse`` where the work that has just ended was another program's."""
         del sleeper

@@ -56,7 +56,7 @@ def test_a_core_on_which_a_thread_only_waits_busily_takes_threads_from_a_busier_
     assert ended[1] < 0.55
 
 
-def run(**machine: object) -> simrep.Result:
+def run(threads: int = 16, **machine: object) -> simrep.Result:
     scenario: dict[str, Any] = {
         "cluster": {
             "model": "galera",
@@ -65,7 +65,12 @@ def run(**machine: object) -> simrep.Result:
             "machine": {"cores": 2, "autogroup": True, **machine},
             "shared_host": True,
         },
-        "workload": {"threads": 16, "queries": 800, "nodes": ["n1"], "client": "node"},
+        "workload": {
+            "threads": threads,
+            "queries": 50 * threads,
+            "nodes": ["n1"],
+            "client": "node",
+        },
     }
     return simrep.run(scenario)
 
@@ -87,3 +92,12 @@ def test_a_session_sleeps_for_its_client_its_place_in_the_order_and_its_turn() -
     assert 3.0 < number["n1"] < 8.0
     assert 2.0 < number["n2"] < 7.0
     assert 0.9 < number["clients"] < 1.1
+
+
+def test_an_interrupt_of_the_disk_wakes_an_idle_core_sooner_than_another_core_does() -> None:
+    own: dict[str, Any] = {"core_queues": True, "wakeup_us": 40.0, "threads": 1}
+    as_others = run(**own)
+    assert run(**own, interrupt_us=40.0).throughput_tps == as_others.throughput_tps
+    assert run(**own, interrupt_us=4.0).throughput_tps > as_others.throughput_tps
+    with pytest.raises(simrep.ScenarioError, match=r"interrupt_us: needs a machine with a queue"):
+        run(interrupt_us=4.0)
