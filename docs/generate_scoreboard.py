@@ -366,7 +366,12 @@ def _computed(content: Content) -> Iterator[str]:
         yield f"- Packs: {', '.join(packs)}"
     count, seed = content["replications"], content["seed"]
     plural = "s" if count > 1 else ""
-    computed = f"{count} replication{plural} of every cell, seed {seed}"
+    others = "".join(
+        f", {series.replications} of {series.name}"
+        for series in load_dataset(content["dataset"]).definition.series
+        if series.replications
+    )
+    computed = f"{count} replication{plural} of every cell{others}, seed {seed}"
     yield f"- Computed with simrep {versions['simrep']}: {computed}"
 
 

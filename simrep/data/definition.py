@@ -454,6 +454,9 @@ class SeriesTable(_Table):
         "for; default: all nodes that nothing happens to",
     )
     fit: Fit | None = Field(None, description="how its local costs are fitted")
+    replications: int | None = Field(
+        None, ge=1, le=10_000, description="of the simulation; default: those of the dataset"
+    )
 
 
 class Definition(Information):
@@ -485,7 +488,15 @@ class Definition(Information):
             raise ScenarioError("metric", "is required", "or `derived`, or `failures`")
         if self.failures is not None and (self.metrics or self.derived is not None):
             raise ScenarioError("failures", "goes with neither `metric` nor `derived`")
+        for number, series in enumerate(self.series):
+            if series.replications is not None and (self.failures or self.derived):
+                where = f"series.{number}.replications"
+                raise ScenarioError(where, "goes with neither `failures` nor `derived`")
         return self
+
+    def replications_of(self, series: SeriesTable) -> int:
+        """How often a cell of a series is simulated."""
+        return series.replications or self.replications
 
     @property
     def systems_by(self) -> tuple[str, ...]:

@@ -274,10 +274,10 @@ def reproduce(
     if isinstance(dataset, (str, Path)):
         dataset = load_dataset(dataset)
     definition = dataset.definition
-    replications = definition.replications if replications is None else replications
-    seed = seed_of(seed, definition.seed)
-    if replications < 1:
+    if replications is not None and replications < 1:
         raise ScenarioError("replications", f"must be at least 1, given {replications}")
+    asked, replications = replications, replications or definition.replications
+    seed = seed_of(seed, definition.seed)
     if definition.failures is not None:
         return _failures(dataset, replications, seed, executor, progress)
     less: list[tuple[Degradation, ...]] = []
@@ -288,7 +288,8 @@ def reproduce(
 
     def finished() -> Iterator[object]:
         setups = [setup for *_, setup in work]
-        simulated = _simulated(dataset, setups, replications, seed, executor, less)
+        counts = [asked or definition.replications_of(series) for series, *_ in work]
+        simulated = _simulated(dataset, setups, counts, seed, executor, less)
         for (series, variant, cell, _), (samples, course) in zip(work, simulated, strict=True):
             if isinstance(cell, MeasuredCell):
                 cells.extend(cells_of(definition.metrics, series, variant, cell, samples))
@@ -395,7 +396,7 @@ def _work(dataset: Dataset) -> list[tuple[SeriesTable, str, DatasetCell, Setup]]
 def _simulated(
     dataset: Dataset,
     setups: Sequence[Setup],
-    replications: int,
+    counts: Sequence[int],
     seed: int,
     executor: Executor | None,
     less: list[tuple[Degradation, ...]],
@@ -405,11 +406,11 @@ def _simulated(
     paths = tuple(metric.result for metric in definition.metrics)
     paths += FIGURES if definition.derived is not None else ()
     if not (definition.show.timeline and definition.scheduled):
-        for samples in simulate_cells(setups, paths, replications, seed, executor, less=less):
+        for samples in simulate_cells(setups, paths, counts, seed, executor, less=less):
             yield samples, None
         return
     reduce = partial(figures_and_course, paths=paths, name=definition.scheduled)
-    courses = simulate_each(setups, reduce, replications, seed, executor, less=less)
+    courses = simulate_each(setups, reduce, counts, seed, executor, less=less)
     for setup, pairs in zip(setups, courses, strict=True):
         course = pairs[0][1]
         if course is not None:

@@ -291,22 +291,22 @@ def _simulated(
     advance: Callable[[], None],
 ) -> DatasetValidation:
     dataset, definition = work.dataset, work.dataset.definition
-    replications = definition.replications if replications is None else replications
+    counts = [replications or definition.replications_of(series) for series, _, _ in work.cells]
     seed = seed_of(seed, definition.seed)
     paths = {metric.column: metric.result for metric in definition.metrics}
     reduce = partial(figures_and_histogram, paths=(*paths.values(), _LATENCY))
     known = [uncertainty_of(setup) for _, _, setup in work.cells]
     groups = [
-        _runs(setup, uncertainty, replications)
-        for (_, _, setup), uncertainty in zip(work.cells, known, strict=True)
+        _runs(setup, uncertainty, count)
+        for (_, _, setup), uncertainty, count in zip(work.cells, known, counts, strict=True)
     ]
 
     def judged() -> Iterator[tuple[list[Cell], Latencies | None]]:
         simulated = simulate_groups(groups, reduce, seed, executor)
-        for (series, measured, _), uncertainty, samples in zip(
-            work.cells, known, simulated, strict=True
+        for (series, measured, _), uncertainty, count, samples in zip(
+            work.cells, known, counts, simulated, strict=True
         ):
-            own, drawn = samples[:replications], samples[replications:] or samples
+            own, drawn = samples[:count], samples[count:] or samples
             cells = cells_of(definition.metrics, series, "", measured, [one[:-1] for one, _ in own])
             if uncertainty is not None:
                 latency_s = median(one[-1] for one, _ in own)
@@ -329,7 +329,7 @@ def _simulated(
         cells=tuple(cell for cells, _ in found for cell in cells),
         what_if=(),
         seed=seed,
-        replications=replications,
+        replications=replications or definition.replications,
         complete=complete,
         versions=series_versions({series.name: setup for series, _, setup in work.cells}),
     )

@@ -45,14 +45,14 @@ class Task:
 def simulate_cells(
     setups: Sequence[Setup],
     figures: Sequence[str],
-    replications: int,
+    replications: int | Sequence[int],
     seed: int,
     executor: Executor | None = None,
     *,
     drawn: bool = False,
     less: list[tuple[Degradation, ...]] | None = None,
 ) -> Iterator[list[tuple[float, ...]]]:
-    """Figures of every replication of every setup, setup by setup.
+    """Figures of every replication of every setup, setup by setup; each may have a number of them.
 
     Figures are paths in a result: ``makespan_s``, ``latency_s.p95``, ``counters.n1.wsrep_...``,
     ``nodes.n2.errors.1213``, ``classes.write.latency_s.p99``, ``scheduled.large.execution_s``,
@@ -67,7 +67,7 @@ def simulate_cells(
 def simulate_each(
     setups: Sequence[Setup],
     reduce: Callable[[Result], T],
-    replications: int,
+    replications: int | Sequence[int],
     seed: int,
     executor: Executor | None = None,
     *,
@@ -79,7 +79,11 @@ def simulate_each(
     Records are large to send around, so it is called where the replication ran: a function of a
     module, for processes to find it.
     """
-    groups = [[Task(setup, number, drawn) for number in range(replications)] for setup in setups]
+    counts = [replications] * len(setups) if isinstance(replications, int) else replications
+    groups = [
+        [Task(setup, number, drawn) for number in range(count)]
+        for setup, count in zip(setups, counts, strict=True)
+    ]
     return simulate_groups(groups, reduce, seed, executor, less)
 
 

@@ -277,3 +277,12 @@ def test_errors_are_drawn_in_a_row_for_each_dataset(folder, tmp_path):
 def test_errors_of_one_dataset_are_drawn_by_system(folder):
     [axes] = validate([folder], replications=1).plot().axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["Galera: run time"]
+
+
+def test_a_series_may_have_more_replications_than_its_dataset(folder):
+    few, more = validate([folder]), validate([folder], replications=3)
+    change(folder, "dataset.toml", 'title = "Galera"', 'title = "Galera"\nreplications = 3')
+    own = validate([folder])
+    assert own.parts[0].result.cells == more.parts[0].result.cells != few.parts[0].result.cells
+    assert reproduce(folder).cells == more.parts[0].result.cells
+    assert validate([folder], replications=2).parts[0].result.cells == few.parts[0].result.cells
