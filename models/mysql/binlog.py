@@ -175,8 +175,8 @@ class GroupCommit(_Pipeline):
     group after the other or all at once makes no difference.
 
     Traces of the source of a group of three servers with 2, 4 and 8 clients show 0.86, 0.46 and
-    0.27 groups per transaction, and 0.66, 0.35 and 0.23 flushes of the redo; simulated 0.89, 0.67
-    and 0.41, and 0.62, 0.53 and 0.37. Simplified: where threads are not told apart
+    0.27 groups per transaction, and 0.66, 0.35 and 0.23 flushes of the redo; simulated 0.90, 0.69
+    and 0.44, and 0.64, 0.55 and 0.39. Simplified: where threads are not told apart
     (``Host.tells_threads``), a group is closed as soon as the stage is free, and always flushes.
     What a transaction writes to the redo before its prepare is counted with that.
 
