@@ -102,7 +102,7 @@ class MachineTable(Table):
     wakeup_us: Annotated[Microseconds | None, prior.WAKE_UP] = Field(
         None, description="time to wake an idle core for work; default: 0"
     )
-    interrupt_us: Annotated[Microseconds | None, prior.WAKE_UP] = Field(
+    interrupt_us: Microseconds | None = Field(
         None,
         description="with core_queues: the same for a thread that sleeps until its disk has done "
         "something; default: wakeup_us",

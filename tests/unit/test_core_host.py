@@ -375,32 +375,6 @@ def test_an_fsync_of_a_binary_log_has_a_third_turn(clock: Clock) -> None:
     assert ends == pytest.approx([3.132 * MS + 0.06 * MS])
 
 
-@pytest.mark.parametrize(
-    ("busy", "grown", "measured_us"),
-    [(False, False, 88.0), (False, True, 128.0), (True, False, 70.0), (True, True, 105.0)],
-)
-def test_a_loop_of_fsyncs_takes_what_it_took_on_an_idle_machine_and_less_on_one_that_is_awake(
-    clock: Clock, busy: bool, grown: bool, measured_us: float
-) -> None:
-    """Two machines of the rig's kind: 85 to 97 and 124 to 134 us if nothing else runs."""
-    host = machine(clock, 2, wakeup_s=0.015 * MS, interrupt_s=0.008 * MS)
-    disk = ScheduledDisk(host.program(), 0.016 * MS, host.flushes, Disk(clock, 0.021 * MS))
-    if busy:
-        for _ in range(2):
-            host.program().spin()
-    ends: list[float] = []
-
-    def again(_: None = None) -> None:
-        ends.append(clock.now)
-        if len(ends) < 100:
-            (disk.sync_grown if grown else disk.sync)(0.0, again)
-
-    again()
-    clock.run(until=clock.until(0.05))
-    seconds = (ends[-1] - ends[20]) / (len(ends) - 21)
-    assert seconds == pytest.approx(measured_us * 1e-6, rel=0.06)
-
-
 def longest_wait_s(*, elsewhere: bool) -> float:
     """Of a program that works half a millisecond at a time beside a busy wait.
 
