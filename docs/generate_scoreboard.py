@@ -366,11 +366,8 @@ def _computed(content: Content) -> Iterator[str]:
         yield f"- Packs: {', '.join(packs)}"
     count, seed = content["replications"], content["seed"]
     plural = "s" if count > 1 else ""
-    others = "".join(
-        f", {series.replications} of {series.name}"
-        for series in load_dataset(content["dataset"]).definition.series
-        if series.replications
-    )
+    own = content.get("own_replications", {})  # not in files of before
+    others = "".join(f", {number} of {series}" for series, number in own.items())
     computed = f"{count} replication{plural} of every cell{others}, seed {seed}"
     yield f"- Computed with simrep {versions['simrep']}: {computed}"
 

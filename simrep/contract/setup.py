@@ -157,7 +157,7 @@ def _check_sharing(where: str, machine: MachineTable) -> None:
             "set core_queues = true (and autogroup), or remove it",
         )
     for key in ("sleep_us", "interrupt_us", "others"):
-        if getattr(machine, key) and not machine.core_queues:
+        if getattr(machine, key) != getattr(DEFAULT_MACHINE, key) and not machine.core_queues:
             raise ScenarioError(
                 f"{where}.{key}",
                 "needs a machine with a queue for each core",

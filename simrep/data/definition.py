@@ -499,6 +499,11 @@ class Definition(Information):
         return series.replications or self.replications
 
     @property
+    def own_replications(self) -> dict[str, int]:
+        """Of the series that have a number of their own."""
+        return {one.name: one.replications for one in self.series if one.replications}
+
+    @property
     def systems_by(self) -> tuple[str, ...]:
         """What tells simulated systems apart: columns of series and factors, but ``along``."""
         columns = dict.fromkeys(column for series in self.series for column in series.where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from math import nan
 from pathlib import Path
@@ -86,6 +86,8 @@ class DatasetResult(Report):
         How many figures that timers decide would be right if the simulation were exact; NaN if
         there are too few replications to tell.
     seed, replications : int
+    own_replications : mapping of str to int
+        Of series with another number.
     complete : bool
         False when the work was interrupted and something is missing.
     versions : mapping of str to str
@@ -104,6 +106,7 @@ class DatasetResult(Report):
     attainable: float = nan
     seed: int
     replications: int
+    own_replications: Mapping[str, int] = field(default_factory=dict)
     complete: bool
     versions: Mapping[str, str]
 
@@ -190,6 +193,7 @@ class DatasetResult(Report):
             **content,
             "seed": self.seed,
             "replications": self.replications,
+            "own_replications": dict(self.own_replications),
             "complete": self.complete,
             "versions": dict(self.versions),
         }
@@ -326,6 +330,7 @@ def reproduce(
         sustained=tuple(derived.sustained) if derived else (),
         seed=seed,
         replications=replications,
+        own_replications={} if asked else definition.own_replications,
         complete=complete,
         versions=series_versions({series.name: setup for series, _, _, setup in work}),
     )

@@ -90,6 +90,7 @@ class DatasetValidation:
                 "latencies": [asdict(one) for one in self.latencies],
                 "seed": result.seed,
                 "replications": result.replications,
+                "own_replications": dict(result.own_replications),
                 "complete": result.complete,
                 "versions": dict(result.versions),
             }
@@ -330,6 +331,7 @@ def _simulated(
         what_if=(),
         seed=seed,
         replications=replications or definition.replications,
+        own_replications={} if replications else definition.own_replications,
         complete=complete,
         versions=series_versions({series.name: setup for series, _, setup in work.cells}),
     )

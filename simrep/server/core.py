@@ -416,7 +416,7 @@ class CoreProgram(Program):
     def interrupt(self, sleeper: Any, seconds: float, call: Call, argument: Any = None) -> None:
         """See ``Host.interrupt``."""
         machine: Any = self._machine
-        machine.start_interrupted(self, seconds, call, argument, sleeper)
+        machine.start_work(self, seconds, call, argument, sleeper, interrupted=True)
 
     def go_on_as(self, sleeper: Any, seconds: float, call: Call, argument: Any = None) -> None:
         """See ``Host.go_on_as``."""

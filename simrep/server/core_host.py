@@ -115,7 +115,7 @@ class CoreHost(BalancedHost):
     Linux 6.18, kernel/sched/fair.c
     """
 
-    __slots__ = ("_interrupt_s", "_waker", "_woken_s", "flushes")
+    __slots__ = ("_interrupt_s", "_waker", "flushes")
 
     def __init__(
         self,
@@ -133,7 +133,6 @@ class CoreHost(BalancedHost):
         self._overloaded = False
         super().__init__(clock, cores, streams=streams, name=name, **traits)
         self._interrupt_s = self.wakeup_s if interrupt_s is None else interrupt_s
-        self._woken_s = self.wakeup_s
         for core in self._cores:
             core.newidle = NewIdle(self._chance, newidle_s)
         self._kernel: Any = CoreProgram(self, self._cores, _KERNEL_WEIGHT)
@@ -185,25 +184,19 @@ class CoreHost(BalancedHost):
     # -- for its programs ----------------------------------------------------------------------
 
     def start_work(
-        self, program: Any, seconds: float, call: Call, argument: Any, doze: Doze | None = None
-    ) -> None:
-        """Work of a program: ``run``, or ``rouse``."""
+        self, program: Any, seconds: float, call: Call, argument: Any, doze: Doze | None = None,
+        *, interrupted: bool = False,
+    ) -> None:  # fmt: skip
+        """Work of a program: ``run``, ``rouse``, or ``interrupt``."""
         self.visits += 1
-        if self._idle and not seconds + self.wakeup_s + self.sleep_s > 0.0:
+        wakeup_s = self._interrupt_s if interrupted else self.wakeup_s
+        if self._idle and not seconds + wakeup_s + self.sleep_s > 0.0:
             call(argument)
             return
         turn = Turn(self, seconds, call, argument)
         turn.program = program
         turn.doze = doze
-        self._place(turn)
-
-    def start_interrupted(
-        self, program: Any, seconds: float, call: Call, argument: Any, doze: Doze | None
-    ) -> None:
-        """Work of a program whose thread an interrupt wakes: ``interrupt``."""
-        self._woken_s = self._interrupt_s
-        self.start_work(program, seconds, call, argument, doze)
-        self._woken_s = self.wakeup_s
+        self._place(turn, wakeup_s)
 
     def go_on_with(self, program: Any, seconds: float, call: Call, argument: Any) -> None:
         """Work of a program on the core on which work has just ended: ``go_on``."""
@@ -232,10 +225,10 @@ class CoreHost(BalancedHost):
             spin.core.turn = spin
             self._begin_wait(spin)
         else:
-            self._place(spin)
+            self._place(spin, self.wakeup_s)
         return spin
 
-    def _place(self, turn: Turn) -> None:
+    def _place(self, turn: Turn, wakeup_s: float) -> None:
         """Work that wants a core, now or when it is its turn."""
         now = self.clock._now
         if turn.program is self._kernel and self._waker is not None:
@@ -267,7 +260,7 @@ class CoreHost(BalancedHost):
                 part.accounts.wake(turn, sleeper, self.slice_s)
         if core.turn is None:
             core.newidle.end(now)
-            turn.seconds += self._woken_s
+            turn.seconds += wakeup_s
             self._idle -= 1
             self._enter(part, now)
             self._give(core, part, turn)

@@ -187,10 +187,10 @@ class ScheduledDisk(Disk):
     (44 us) and a flush (38 us), and the caller asleep between them; for a file that does not
     grow, such as a redo log, the first and the last.
 
-    Two machines of this kind took 85 to 97 us for an fsync in place, and 124 to 134 for one of a
-    file that had grown, 28 to 38 and 44 to 58 of them processor time; 70 and 105, and 19 and 31,
-    while both cores waited busily. So waking an idle core is about half of the processor time
-    (``interrupt_us``).
+    On two machines of this kind an fsync in place took 85 to 97 us if nothing else ran, and one of
+    a file that had grown 124 to 134 us; the caller's processor time was 28 to 38 and 44 to 58 us.
+    While both cores waited busily they took 70 and 105 us, with a processor time of 19 and 31 us.
+    So waking an idle core is about half of the processor time (``interrupt_us``).
 
     References
     ----------

@@ -201,7 +201,8 @@ def _notes(result: DatasetResult) -> list[str]:
         kind = "Cells" if metrics else "Rows"
         lines.append(f"{kind} marked 'fit' set the local costs and are not counted.")
     plural = "" if result.replications == 1 and not metrics else "s each"
-    lines.append(f"{result.replications} replication{plural}, seed {result.seed}.")
+    others = "".join(f", {n} of {name}" for name, n in result.own_replications.items())
+    lines.append(f"{result.replications} replication{plural}{others}, seed {result.seed}.")
     return lines
 
 
