@@ -23,6 +23,7 @@ from simrep.server.host import Host
 from simrep.server.process import PacedDisk, PacedFifo
 from simrep.server.storage import Disk, ScheduledDisk, WorkedDisk
 from simrep.workload.fate import Fates
+from simrep.workload.interpreters import Interpreters
 from simrep.workload.session_costs import SessionCosts
 from simrep.workload.ways import Ways
 
@@ -66,6 +67,8 @@ class Cluster:
         The machine on which the clients of each node run.
     client_delays_s : sequence of float
         One-way delay between the clients and the node they are connected to.
+    interpreters : mapping of Host to Interpreters
+        What runs the clients on a machine, if they are threads that cannot run at once.
     trace : Trace or None
         Where to record what happens; None records nothing.
     watch : Watch or None
@@ -127,6 +130,7 @@ class Cluster:
     arbitrators: Collection[int] = ()
     ways: Ways | None = None
     quiet: Collection[int] = ()
+    interpreters: Mapping[Host, Interpreters] = field(default_factory=dict)
     sessions: Sequence[Any] = ()
     operations: Collection[str] = ()
     history_s: float = 0.0

@@ -148,6 +148,14 @@ class Parts:
         if cluster.ways is not None:
             kind, cluster.ways.played = DistantSessions, True
         how["name"] = self.name
+        if (interpreters := cluster.interpreters.get(hosts[1])) is not None:
+            if not costs.client_s:
+                raise ScenarioError(
+                    "workload.interpreters",
+                    "has no effect: clients take no processor time (client_us = 0)",
+                    "set cluster.costs.client_us, or remove it",
+                )
+            how["interpreters"] = interpreters
         if pool_bytes is not None:
             how["pool"] = cluster.buffer_pool(index, pool_bytes, costs)
         return kind(cluster.clock, *hosts, delay_s, locks, costs, begin=begin, **how)

@@ -33,6 +33,7 @@ from simrep.workload.clients import Clients, Recorder, Server
 from simrep.workload.failover import FailoverClients, groups_of
 from simrep.workload.fate import Fates
 from simrep.workload.freshness import FollowedClients, FollowedFates, WaitingServer
+from simrep.workload.interpreters import Interpreters
 from simrep.workload.proxy import Proxy
 from simrep.workload.replica_cluster import ReplicaCluster
 from simrep.workload.routing import RoutedClients
@@ -148,6 +149,7 @@ def build_cluster(
         ]
     if workload.client == "own":
         client_hosts = [Host(clock, _NEVER_CONTENDED, name="clients/cpu")] * len(names)
+    interpreters = _interpreters(setup, client_hosts, servers)
     eventful = setup.moves or any(path.troubles for path in setup.paths.values())
     make_network: Callable[..., Network] = EventfulNetwork if eventful else Network
     if watch is not None and watch.details:
@@ -169,6 +171,7 @@ def build_cluster(
         segments=[node.segment for node in scenario.node_tables()],
         client_hosts=client_hosts,
         client_delays_s=[seconds(workload.client_rtt_ms) / 2] * len(names),
+        interpreters=interpreters,
         trace=trace,
         watch=watch,
         changes=setup.noticed,
@@ -185,6 +188,22 @@ def build_cluster(
         history_s=scenario.run.history_s,
         past_by_s=scenario.run.warmup_s,
     )
+
+
+def _interpreters(
+    setup: Setup, client_hosts: Sequence[Host], servers: Sequence[Host]
+) -> dict[Host, Interpreters]:
+    """What runs the clients, where they are threads of interpreters."""
+    number = setup.scenario.workload.interpreters
+    if number is None:
+        return {}
+    if client_hosts is servers:
+        raise ScenarioError(
+            "workload.interpreters",
+            "clients are not told from their servers on this machine",
+            'set client = "own", or cluster.shared_host and autogroup of its machine',
+        )
+    return {host: Interpreters(host, number) for host in dict.fromkeys(client_hosts)}
 
 
 def _check_queues(setup: Setup, machines: Mapping[str, Host]) -> None:

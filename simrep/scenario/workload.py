@@ -187,6 +187,11 @@ class WorkloadTable(Table):
     client_rtt_ms: Milliseconds = Field(
         0.0, description="round trip between clients on a machine of their own and their node"
     )
+    interpreters: Clients | None = Field(
+        None,
+        description="clients are threads of so many processes, each of which runs one thread at a "
+        "time, as CPython does; default: all run at once",
+    )
     retry: bool = Field(False, strict=True, description="clients submit aborted transactions again")
     classes: tuple[ClassTable, ...] = Field(
         (ClassTable(),), alias="class", min_length=1, description="the mix"

@@ -13,6 +13,7 @@ from simrep.server.host import Host
 from simrep.server.latch import Latch
 from simrep.server.locks import LockTable
 from simrep.workload.first_reads import FirstReads
+from simrep.workload.interpreters import Interpreters
 from simrep.workload.laps import Lap, LapClock
 from simrep.workload.open_transaction import (
     DEADLOCK,
@@ -84,6 +85,8 @@ class Sessions(Generic[T]):
         How often the server itself repeats an autocommit statement that could not commit.
     pool : BufferPool, optional
         The pages that it has in memory; without one, all data are.
+    interpreters : Interpreters, optional
+        What runs its clients, if they are threads that cannot run at once.
 
     Attributes
     ----------
@@ -124,6 +127,7 @@ class Sessions(Generic[T]):
         lock_wait_timeout_s: float = inf,
         retries: int = 0,
         pool: BufferPool | None = None,
+        interpreters: Interpreters | None = None,
         name: str = "",
     ) -> None:
         self._clock = clock
@@ -150,6 +154,7 @@ class Sessions(Generic[T]):
         self._row_s = costs.row_s
         self._row_read_s = costs.row_read_s
         self._client = client_host.routine(costs.client_s)
+        self._interpreters = interpreters
         self._statement = host.routine(costs.statement_s)
         self._step = host.routine(0.0)
         self._rollback = Rollback(clock, host, locks, costs)
@@ -505,7 +510,11 @@ class Sessions(Generic[T]):
     def _request(self, owner: T, resume: Resume) -> Generator[None, Any, None]:
         """The client makes a request, and it reaches the server."""
         if self._client.seconds:
-            self._client_host.go_on(self._client.cost(), resume)
+            if self._interpreters is None:
+                self._client_host.go_on(self._client.cost(), resume)
+            else:
+                client = owner.transaction.client
+                self._interpreters.work(client, self._client.cost(), resume)
             yield
         if self._delay_s:
             yield from waited(self._sent(), resume)

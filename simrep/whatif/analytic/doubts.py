@@ -32,6 +32,8 @@ def doubts(setup: Setup) -> Iterator[str]:
         yield 'clients that stop at an error (on_error = "stop"): fewer and fewer are left'
     if any(machine.second_thread_gain for machine in setup.machines.values()):
         yield "second hardware threads: how fast a core is depends on how many are busy"
+    if setup.scenario.workload.interpreters is not None:
+        yield "clients wait for the lock of their interpreter (interpreters)"
     if setup.scenario.proxy is not None:
         yield "a proxy decides which server clients go to"
     if any(loop.think is not None for loop in workload.loops):
