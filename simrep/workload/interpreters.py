@@ -118,8 +118,11 @@ class Interpreter:
             self._host.rouse(sleeper, _LOOK_S, self._look, waiting)
         client, call = turn.client, turn.call
         if call is not None:
-            self._returning[client] = None
+            back = client not in self._returning  # else it has given up a transaction before
+            if back:
+                self._returning[client] = None
             call(None)
-            self._look(_Turn(client, turn.rest_s, 0.0, None))
+            if back:
+                self._look(_Turn(client, turn.rest_s, 0.0, None))
         elif (following := self._returning.pop(client)) is not None:
             self._look(following)

@@ -55,6 +55,12 @@ def test_an_answer_that_comes_at_once_is_read_when_the_client_is_back() -> None:
     assert sent_s == pytest.approx([LOOK_S + 0.7e-3 + turn * 1e-3 for turn in range(3)])
 
 
+def test_a_client_that_has_given_up_sends_the_next_request_all_the_same() -> None:
+    # Both wait for the lock: what it has given up, and what it begins then.
+    assert len(requests(1, (3, 5, 5, 5))) == 4
+    assert len(requests(1, (5, 5, 3, 5))) == 4
+
+
 def scenario(**workload: Any) -> dict[str, Any]:
     return {
         "cluster": {"model": "galera", "costs": {"client_us": 1000.0}},
