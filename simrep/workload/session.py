@@ -96,11 +96,6 @@ class Sessions(Generic[T]):
         Attempts that were aborted by brute force.
     rollbacks : int
         Attempts that were rolled back for whatever reason.
-    wasted_rows, wasted_s : float
-        Rows that were written and rolled back, and the time from the begin of such attempts to
-        the end of their rollback in seconds. A short statement counts when it has been executed;
-        the CPU of the rollback is charged for all rows of a short transaction, however far it
-        came.
     errors : dict of str to int
         How often an attempt failed, by what its client was told.
     """
@@ -198,16 +193,6 @@ class Sessions(Generic[T]):
         return self._rollback.undone.attempts
 
     @property
-    def wasted_rows(self) -> int:
-        """See the class."""
-        return self._rollback.undone.rows
-
-    @property
-    def wasted_s(self) -> float:
-        """See the class."""
-        return self._rollback.undone.seconds
-
-    @property
     def now_s(self) -> float:
         """The time in simulated seconds."""
         return self._clock.now
@@ -225,7 +210,7 @@ class Sessions(Generic[T]):
         dict
             ``rolled_back_rows``; ``rolled_back_s``, from the begin of each such attempt to the
             end of its rollback in seconds; ``errors.1205`` and so on. None of them is a status
-            variable.
+            variable. A short statement counts when it has been executed.
         """
         return self._rollback.undone.counters(errors, self.errors)
 
@@ -513,8 +498,7 @@ class Sessions(Generic[T]):
             if self._interpreters is None:
                 self._client_host.go_on(self._client.cost(), resume)
             else:
-                client = owner.transaction.client
-                self._interpreters.work(client, self._client.cost(), resume)
+                self._interpreters.work(owner.transaction.client, self._client.cost(), resume)
             yield
         if self._delay_s:
             yield from waited(self._sent(), resume)
