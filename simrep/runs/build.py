@@ -197,7 +197,7 @@ def _interpreters(
     number = setup.scenario.workload.interpreters
     if number is None:
         return {}
-    if client_hosts is servers:
+    if any(client is server for client, server in zip(client_hosts, servers, strict=True)):
         raise ScenarioError(
             "workload.interpreters",
             "clients are not told from their servers on this machine",

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from simrep.kernel.deque import deque
-from simrep.server.host import Host
+from simrep.server.host import Call, Host
 
 __all__ = ["Interpreter", "Interpreters"]
-
-Call = Callable[[Any], object]
 
 _LOOK_S: Final = 2e-6  # to find the lock taken, beside what it takes to sleep
 _AFTER: Final = 0.3  # of a client's work, what comes after its request

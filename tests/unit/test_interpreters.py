@@ -90,12 +90,12 @@ def test_latencies_of_many_clients_on_full_cores_lie_as_close_together_as_measur
         """How much longer the 95th percentile is than the median."""
         own = {f"workload.{name}": value for name, value in workload.items()}
         latency = simrep.run(
-            simrep.with_values(base, {**cell.settings, "run.replications": 1, **own})
+            simrep.with_values(base, {**cell.settings, "run.replications": 3, **own})
         ).latency_s
         return latency["p95"] / latency["p50"]
 
     # Measured: 1.53. Without the lock all clients that are answered together wait for a core, and
-    # some of them long.
+    # some of them long. Single runs of ten seeds: 1.50 to 1.70 with it, 1.88 to 3.51 without.
     assert tail(interpreters=2) < 1.9
     assert tail() > 2.0
 
@@ -103,14 +103,18 @@ def test_latencies_of_many_clients_on_full_cores_lie_as_close_together_as_measur
 def test_settings_without_effect_are_errors() -> None:
     without_work = scenario(interpreters=2)
     without_work["cluster"]["costs"] = {"client_us": 0.0}
-    for wrong, path in (
-        (scenario(interpreters=2, client="node"), "workload.interpreters"),
-        (
-            without_work,
-            "workload.interpreters",
-        ),
+    # The third node has a machine that does not tell programs apart.
+    mixed = scenario(interpreters=2, client="node")
+    mixed["cluster"]["machine"] = {"autogroup": True, "core_queues": True}
+    mixed["node"] = [
+        {"name": "n1"}, {"name": "n2"}, {"name": "n3", "autogroup": False, "core_queues": False},
+    ]  # fmt: skip
+    for wrong in (
+        scenario(interpreters=2, client="node"),
+        mixed,
+        without_work,
     ):
-        with pytest.raises(ScenarioError, match=path):
+        with pytest.raises(ScenarioError, match=r"workload\.interpreters"):
             simrep.run(wrong)
 
 
