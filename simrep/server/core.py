@@ -69,7 +69,7 @@ class Part:
     Notes
     -----
     A program weighs on a core by how many of its threads are there, and is weighed anew whenever
-    one of them falls asleep or wakes. From Linux 6.13 to 6.18.44 this changes what the program that
+    one of them falls asleep or wakes, and at each tick while it has the core. From Linux 6.13 to 6.18.44 this changes what the program that
     has the core is ahead or behind, V - v: it is placed as if it came from outside, whereas the
     mean V of all still counts it. With its weight w, and W of all with it, the difference grows by
     (W + w) / W each time, up to a slice and a tick. So a program some of whose threads wake often,
@@ -258,13 +258,15 @@ class Core:
         How often in a row it has found another core busier, and no thread there that it could take.
     parts : list of Part
         What each program has here.
+    tick_s : float
+        When the next tick is.
     zero_s : float
         Where the accounts of the parts begin when none of them had a thread that can run.
     """
 
     __slots__ = (
         "asked", "balanced_s", "balances_s", "failed", "interrupted", "kicked_s", "newidle", "part",
-        "parts", "place", "queued", "turn", "waiting", "zero_s",
+        "parts", "place", "queued", "tick_s", "turn", "waiting", "zero_s",
     )  # fmt: skip
 
     def __init__(self, place: int) -> None:
@@ -279,6 +281,7 @@ class Core:
         self.kicked_s = 0.0
         self.waiting = 0
         self.failed = 0
+        self.tick_s = 0.0
         self.parts: list[Part] = []
         self.zero_s = 0.0
         self.newidle: NewIdle

@@ -9,6 +9,7 @@ from simrep.kernel.clock import Clock
 from simrep.kernel.streams import Streams
 from simrep.server.accounts import Sleeper
 from simrep.server.core import (
+    TICK_S,
     Core,
     CoreProgram,
     Doze,
@@ -427,8 +428,8 @@ class CoreHost(BalancedHost):
         """For the visit: it goes on, and others wait for its core."""
         core = turn.core
         part: Any = core.part
+        self._tick(core, part)
         if part.virtual_s >= part.deadline_s:
-            part.count(0, self.clock._now, self.slice_s)
             part.renew(self.slice_s)
             core.asked = core.next_part(self.clock._now, part) is not part
         if core.asked or (turn.used >= self.slice_s and part.ready):
@@ -446,9 +447,16 @@ class CoreHost(BalancedHost):
             self._start(turn)
             return
         part: Any = core.part
-        part.count(0, self.clock._now, self.slice_s)
+        self._tick(core, part)
         self._put_back(turn, part)
         self._hand_on(core)
+
+    def _tick(self, core: Core, part: Part) -> None:
+        """At a tick, the program that has the core is weighed anew (``entity_tick``)."""
+        now = self.clock._now
+        if now >= core.tick_s:
+            core.tick_s = (now // TICK_S + 1.0) * TICK_S
+            part.count(0, now, self.slice_s)
 
     def _put_back(self, turn: Turn, part: Part) -> None:
         self._overloaded = True
@@ -542,8 +550,7 @@ class CoreHost(BalancedHost):
         self.charge(spin)
         now = self.clock._now
         own: Any = spin.core.part
-        if own.virtual_s >= own.deadline_s:
-            own.count(0, now, self.slice_s)
+        self._tick(spin.core, own)
         if now >= spin.core.balanced_s:
             self._balance(spin.core, now)
         self._review(spin)

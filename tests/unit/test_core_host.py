@@ -413,6 +413,28 @@ def test_a_program_that_is_weighed_often_keeps_a_core_from_others() -> None:
     assert longest_wait_s(elsewhere=False) >= 20 * MS
 
 
+def test_a_program_that_keeps_its_core_is_weighed_anew_at_ticks(clock: Clock) -> None:
+    host = machine(clock, 2)
+    server, other = host.program(), host.program()
+    spin = server.spin()
+    server.run(20 * MS, lambda _: None)  # on the second core: afterwards it counts less and less
+    for _ in range(2):  # on both cores
+        other.run(200 * MS, lambda _: None)
+    weights: list[float] = []
+
+    def look(number: int) -> None:
+        weights.append(server.parts[0].weight)
+        if number < 300:
+            clock.at(clock.now + 0.2 * MS, look, number + 1)
+
+    clock.at(40 * MS, look, 0)
+    clock.at(150 * MS, lambda _: server.stop(spin, lambda _: None))
+    clock.run()
+    changes = sum(one != next_one for one, next_one in pairwise(weights))
+    assert weights[-1] > weights[0] + 0.1
+    assert 9 <= changes <= 15  # in 60 ms, of which each program has half; a slice lasts for 1 ms
+
+
 @pytest.mark.parametrize(("slept_ms", "done_ms"), [(0.9, 2.1), (0.2, 1.2)])
 def test_a_thread_wakes_on_its_core_though_another_is_idle(
     clock: Clock, done: Done, slept_ms: float, done_ms: float
