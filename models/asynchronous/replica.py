@@ -33,7 +33,7 @@ class Replica:
         self.server = server
         kind = self._channel_kind(cluster, server, options, costs)
         speculates = mode if mariadb and mode != "conservative" else ""
-        self.channel = kind(server, options, costs, speculates=speculates)
+        self.channel = kind(server, options, costs, speculates=speculates, checkpoints=True)
         self._receipt = server.host.routine(costs.receive_us * _US)
         self._byte_s = costs.byte_ns * 1e-9
         self._sleeper: Any = None  # the IO thread

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from .channel import Call, Channel
-from .options import ApplierCosts, ApplierOptions
-from .server import MysqlServer
+from .channel import Channel
 
 __all__ = ["AheadChannel"]
 
@@ -19,16 +16,8 @@ class AheadChannel(Channel):
     ``reach`` brings its counts up to now; it is called by whoever reads them.
     """
 
-    def __init__(
-        self,
-        server: MysqlServer,
-        options: ApplierOptions,
-        costs: ApplierCosts,
-        *,
-        speculates: str = "",
-        after_apply: Callable[[Any, Call], object] | None = None,
-    ) -> None:
-        super().__init__(server, options, costs, speculates=speculates, after_apply=after_apply)
+    def __init__(self, *args: Any, **how: Any) -> None:
+        super().__init__(*args, **how)
         self._unreached: list[Any] = []  # written later than now,
         self._unreached_s: list[float] = []  # and when
         self._unreached_bytes = 0

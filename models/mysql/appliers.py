@@ -33,6 +33,9 @@ class ReplicaEngine(Protocol):
     def commit(self, change: Any, queued: Call, committed: Call) -> object:
         """Commit, then ``committed(change)``; ``queued(change)`` when the next in order may."""
 
+    def note(self, call: Call) -> object:
+        """Write down how far all is committed, then ``call(None)``."""
+
 
 class Appliers:
     """A coordinator that hands changes out in order, and workers that apply them side by side.

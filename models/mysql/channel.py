@@ -72,6 +72,7 @@ class Channel:
         costs: ApplierCosts,
         *,
         speculates: str = "",
+        checkpoints: bool = False,
         after_apply: Callable[[Any, Call], object] | None = None,
     ) -> None:
         host, name = server.host, server.name
@@ -92,6 +93,7 @@ class Channel:
         spins = options.commit_pipeline == "mysql-5.7" and options.parallel_type == "LOGICAL_CLOCK"
         if kind is Appliers and spins and options.workers and host.tells_threads:
             kind = EventAppliers
+            how = {"checkpoints": checkpoints}
         self._appliers: Appliers = server.parts.make(
             kind,
             host,
@@ -241,6 +243,15 @@ class Channel:
         self.server.pipeline.commit(entry)
         if self.server.log_bin:
             queued(change)
+
+    def note(self, call: Call) -> None:
+        """Write down how far all is committed (``mysql.slave_relay_log_info``).
+
+        The coordinator does so in a transaction of its own, which is not in the binary log, and
+        waits until it is durable.
+        """
+        seconds = self._apply_row_s + self.server.commit_s
+        self._application.go_on(self.server.sync_redo, call, seconds)
 
     def _in_memory(self, entry: Committing) -> None:
         change, server = entry.change, self.server

@@ -22,6 +22,7 @@ from simrep.modelling import (
 from simrep.models.mysql.binlog import GroupCommit, MariadbCommit, RedoCommit, SerialCommit
 from simrep.models.mysql.commit import Commit, CommitHooks, CommitPipeline, Engine, Group
 
+from .background import start_background
 from .options import LARGEST_CACHE, ServerCosts, ServerOptions
 
 __all__ = [
@@ -135,6 +136,8 @@ class MysqlServer:
     ``begin(clock)`` makes what owns the row locks of a transaction.
     """
 
+    alive = True  # its process is there
+
     def __init__(
         self,
         parts: Parts,
@@ -222,6 +225,27 @@ class MysqlServer:
         self._prepare = prepare
         self.max_committed = 0  # latest position in the binary log that the engine has committed
         self.commits = 0
+        if host.tells_threads and options.crash_safety == "mysql-8.0":
+            start_background(self, persists=log_bin)
+
+    def sync_redo(self, call: Call) -> None:
+        """Write and sync the redo log for a thread of its own, then ``call(None)``.
+
+        Simplified: no commit shares that.
+        """
+        redo = self.redo
+        if redo.level:
+            self.disk.write(redo.write_s, self._redo_written, call)
+        else:
+            call(None)
+
+    def _redo_written(self, call: Call) -> None:
+        redo = self.redo
+        if redo.level == 1:
+            redo.syncs += 1
+            self.disk.sync(0.0, call)
+        else:
+            call(None)
 
     def _log_kinds(self) -> tuple[Callable[..., RedoLog], Callable[..., Binlog]]:
         """What its redo log and its binary log are."""

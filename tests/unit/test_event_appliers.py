@@ -30,13 +30,19 @@ class Replica:
         self.host = self.machine.program()
         self.host.tell_threads()
         self.committed: dict[int, float] = {}
+        self.checkpoints: list[tuple[float, int]] = []
         self.appliers = EventAppliers(
             self.host, self, workers=workers, ordered=True, spins=spins, schedule_s=20 * US,
-            switch_s=10 * US,
+            switch_s=10 * US, checkpoints=True,
         )  # fmt: skip
 
     def apply(self, change: Any, applied: Any) -> None:
         self.host.go_on(30 * US, applied, change)
+
+    def note(self, call: Any) -> None:
+        self.checkpoints.append((self.clock.now, self.appliers.low_water))
+        sleeper = self.host.doze()  # until its disk has it
+        self.clock.at(self.clock.now + 1e-3, lambda _: self.host.rouse(sleeper, 10 * US, call))
 
     def commit(self, change: Any, queued: Any, committed: Any) -> None:
         def end(change: Any) -> None:
@@ -81,3 +87,34 @@ def test_who_is_handed_a_change_on_another_core_has_all_of_it_soon() -> None:
     assert len(replica.committed) == 10
     # The coordinator wakes, the worker does, and waits for further events at most three times.
     assert replica.machine.visits <= 10 * 6
+
+
+def test_the_coordinator_makes_a_checkpoint_from_time_to_time() -> None:
+    """Each 300 ms, and hands over nothing meanwhile."""
+    replica = Replica(cores=2, workers=4)
+    for seqno in range(1, 1001):
+        replica.clock.at(seqno * 1e-3, replica.appliers.submit, Change(seqno))
+    replica.clock.run()
+    times_s = [at_s for at_s, _ in replica.checkpoints]
+    assert times_s == pytest.approx([0.3, 0.602, 0.904], abs=2e-3)
+    assert [noted for _, noted in replica.checkpoints] == pytest.approx([299, 601, 903], abs=2)
+    for at_s in times_s:
+        assert not [one_s for one_s in replica.committed.values() if at_s < one_s < at_s + 1e-3]
+    assert len(replica.committed) == 1000
+
+
+def test_a_checkpoint_comes_after_512_changes_at_the_latest() -> None:
+    replica = Replica(cores=2, workers=4)
+    for seqno in range(1, 1301):
+        replica.appliers.submit(Change(seqno))
+    replica.clock.run()
+    assert max(replica.committed.values()) < 0.3
+    assert [noted for _, noted in replica.checkpoints] == pytest.approx([510, 1020], abs=8)
+
+
+def test_an_idle_coordinator_makes_its_checkpoint_when_it_has_the_next_change() -> None:
+    replica = Replica(cores=2, workers=1)
+    for number in range(4):
+        replica.clock.at(number * 1.0, replica.appliers.submit, Change(number + 1))
+    replica.clock.run()
+    assert [noted for _, noted in replica.checkpoints] == [1, 2, 3]
