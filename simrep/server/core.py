@@ -69,13 +69,14 @@ class Part:
     Notes
     -----
     A program weighs on a core by how many of its threads are there, and is weighed anew whenever
-    one of them falls asleep or wakes, and at each tick while it has the core. From Linux 6.13 to 6.18.44 this changes what the program that
-    has the core is ahead or behind, V - v: it is placed as if it came from outside, whereas the
-    mean V of all still counts it. With its weight w, and W of all with it, the difference grows by
-    (W + w) / W each time, up to a slice and a tick. So a program some of whose threads wake often,
-    while another one keeps the core busy, keeps the core from all others (``reweight_entity`` and
-    ``place_entity``; commit 6d71a9c61604, reverted in 6.18.45 and 7.0). The protection of a turn
-    ends there, because ``vprot`` and ``vlag`` are one field in these versions.
+    one of them falls asleep or wakes, and at each tick while it has the core. From Linux 6.13 to
+    6.18.44 this changes what the program that has the core is ahead or behind, V - v: it is placed
+    as if it came from outside, whereas the mean V of all still counts it. With its weight w, and W
+    of all with it, the difference grows by (W + w) / W each time, up to a slice and a tick. So a
+    program some of whose threads wake often, while another one keeps the core busy, keeps the core
+    from all others (``reweight_entity`` and ``place_entity``; commit 6d71a9c61604, reverted in
+    6.18.45 and 7.0). The protection of a turn ends there, because ``vprot`` and ``vlag`` are one
+    field in these versions.
     """
 
     __slots__ = (
