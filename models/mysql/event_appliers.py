@@ -79,6 +79,11 @@ class EventAppliers(Appliers):
         self._noted = 0  # how far all was committed at the last checkpoint
         self._noted_s = 0.0  # when that was
 
+    def start_after(self, position: int) -> None:
+        """See ``Appliers.start_after``."""
+        super().start_after(position)
+        self._noted = position
+
     # -- the coordinator -------------------------------------------------------------------------
 
     def _read(self) -> float:

@@ -118,3 +118,13 @@ def test_an_idle_coordinator_makes_its_checkpoint_when_it_has_the_next_change() 
         replica.clock.at(number * 1.0, replica.appliers.submit, Change(number + 1))
     replica.clock.run()
     assert [noted for _, noted in replica.checkpoints] == [1, 2, 3]
+
+
+def test_what_was_committed_before_needs_no_checkpoint() -> None:
+    replica = Replica(cores=2, workers=1)
+    replica.appliers.start_after(1000)
+    for seqno in range(1001, 1101):
+        replica.appliers.submit(Change(seqno))
+    replica.clock.run()
+    assert len(replica.committed) == 100
+    assert replica.checkpoints == []
