@@ -228,25 +228,6 @@ class MysqlServer:
         if host.tells_threads and options.crash_safety == "mysql-8.0":
             start_background(self, persists=log_bin)
 
-    def sync_redo(self, call: Call) -> None:
-        """Write and sync the redo log for a thread of its own, then ``call(None)``.
-
-        Simplified: no commit shares that.
-        """
-        redo = self.redo
-        if redo.level:
-            self.disk.write(redo.write_s, self._redo_written, call)
-        else:
-            call(None)
-
-    def _redo_written(self, call: Call) -> None:
-        redo = self.redo
-        if redo.level == 1:
-            redo.syncs += 1
-            self.disk.sync(0.0, call)
-        else:
-            call(None)
-
     def _log_kinds(self) -> tuple[Callable[..., RedoLog], Callable[..., Binlog]]:
         """What its redo log and its binary log are."""
         return RedoLog, Binlog

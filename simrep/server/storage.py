@@ -394,17 +394,15 @@ class RedoLog:
         self.stage.join((size_bytes, commits, call, argument))
 
     def flush_alone(self, size_bytes: int, call: Call, argument: Any = None) -> None:
-        """``flush`` for the only one who ever does so, and at whom nobody looks."""
+        """``flush`` of one that nobody joins, and at whom nobody looks."""
         if self.level == 0:
             call(argument)
             return
         self.stage.groups += 1
         self.stage.visits += 1
-        clock = self._clock
-        now = clock._now
-        work = (now, size_bytes, call, argument)
+        work = (self._clock._now, size_bytes, call, argument)
         if self.write_s > 0.0:
-            clock.at(now + self.write_s, self._written_alone, work)
+            self._disk.write(self.write_s, self._written_alone, work)
         else:
             self._written_alone(work)
 

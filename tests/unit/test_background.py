@@ -14,7 +14,7 @@ from simrep.server.core_host import CoreHost
 
 
 class Server:
-    """Its redo log is on the disk after a millisecond."""
+    """It is its own redo log, which is on the disk after a millisecond."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -26,8 +26,9 @@ class Server:
         self.commits = 0
         self.alive = True
         self.syncs_s: list[float] = []
+        self.redo = self
 
-    def sync_redo(self, call: Any) -> None:
+    def flush_alone(self, size_bytes: int, call: Any) -> None:
         self.syncs_s.append(self.clock.now)
         sleeper = self.host.doze()
         self.clock.at(self.clock.now + 1e-3, lambda _: self.host.rouse(sleeper, 0.0, call))

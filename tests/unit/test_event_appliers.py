@@ -36,6 +36,12 @@ class Replica:
             switch_s=10 * US, checkpoints=True,
         )  # fmt: skip
 
+    def follow(self, first: int, last: int) -> None:
+        """All changes from the first to the last are in the relay log at once."""
+        for seqno in range(first, last + 1):
+            self.appliers.submit(Change(seqno))
+        self.clock.run()
+
     def apply(self, change: Any, applied: Any) -> None:
         self.host.go_on(30 * US, applied, change)
 
@@ -70,9 +76,7 @@ def test_all_is_committed_in_order(workers: int, cores: int, spins: bool) -> Non
 def test_a_worker_on_the_core_of_its_coordinator_takes_turns_with_it() -> None:
     """It wakes for the first events, the rows and the commit, and each time for the lock."""
     replica = Replica(cores=1, workers=1)
-    for seqno in range(1, 11):
-        replica.appliers.submit(Change(seqno))
-    replica.clock.run()
+    replica.follow(1, 10)
     assert len(replica.committed) == 10
     # All but the first are handed over by a coordinator that has waited busily. It sleeps once.
     assert replica.machine.visits >= 9 * 6
@@ -105,9 +109,7 @@ def test_the_coordinator_makes_a_checkpoint_from_time_to_time() -> None:
 
 def test_a_checkpoint_comes_after_512_changes_at_the_latest() -> None:
     replica = Replica(cores=2, workers=4)
-    for seqno in range(1, 1301):
-        replica.appliers.submit(Change(seqno))
-    replica.clock.run()
+    replica.follow(1, 1300)
     assert max(replica.committed.values()) < 0.3
     assert [noted for _, noted in replica.checkpoints] == pytest.approx([510, 1020], abs=8)
 
@@ -123,8 +125,6 @@ def test_an_idle_coordinator_makes_its_checkpoint_when_it_has_the_next_change() 
 def test_what_was_committed_before_needs_no_checkpoint() -> None:
     replica = Replica(cores=2, workers=1)
     replica.appliers.start_after(1000)
-    for seqno in range(1001, 1101):
-        replica.appliers.submit(Change(seqno))
-    replica.clock.run()
+    replica.follow(1001, 1100)
     assert len(replica.committed) == 100
     assert replica.checkpoints == []
